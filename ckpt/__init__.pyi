@@ -14,9 +14,6 @@ from ckpt.changes.rewind.rewind import rewind as rewind
 from ckpt.changes.skip.plan import skip as skip
 from ckpt.checkpoint.checkpoint import Checkpoint as Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint as open_checkpoint
-from ckpt.copies.copy.copy import copy as copy
-from ckpt.copies.fill.import_state import import_state as import_state, write_state as write_state
-from ckpt.copies.rewrite.rewrite import rewrite as rewrite
 from ckpt.errors import (
     CkptError as CkptError,
     NotFound as NotFound,
@@ -28,6 +25,9 @@ from ckpt.inspection.inspection import Inspection as Inspection
 from ckpt.inspection.scan.scan import scan as scan
 from ckpt.migrate.handoff.plan import handoff as handoff
 from ckpt.migrate.provider import migrate_provider as migrate_provider
+from ckpt.new.copy.copy import copy as copy
+from ckpt.new.fill.import_state import import_state as import_state, write_state as write_state
+from ckpt.new.rewrite.rewrite import rewrite as rewrite
 from ckpt.spark.api import (
     read_changes as read_changes,
     read_initial_state as read_initial_state,

@@ -2,9 +2,6 @@
 
 from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt as Receipt
 from ckpt.changes.check_fix import Cost as Cost
-from ckpt.changes.evolve.operators import OperatorChange as OperatorChange
-from ckpt.changes.evolve.plan import EvolvePlan as EvolvePlan
-from ckpt.changes.evolve.sources import PartChange as PartChange, SourceChange as SourceChange
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
 from ckpt.changes.offsets.commit import (
@@ -20,28 +17,10 @@ from ckpt.changes.rewind.plan import Replayed as Replayed, RewindPlan as RewindP
 from ckpt.changes.skip.plan import SkipPlan as SkipPlan
 from ckpt.checkpoint.reader import NotACheckpoint as NotACheckpoint
 from ckpt.checkpoint.state.rewritable import Form as Form
-from ckpt.copies.copy.copy import CheckpointCopy as CheckpointCopy
-from ckpt.copies.rehearsal import (
-    Rehearsal as Rehearsal,
-    RehearsalEnd as RehearsalEnd,
-    RehearsedBatch as RehearsedBatch,
-    RehearsedQuery as RehearsedQuery,
-)
-from ckpt.copies.rewrite.plan import (
-    PlannedState as PlannedState,
-    Rewrite as Rewrite,
-    RewrittenUnit as RewrittenUnit,
-)
 from ckpt.inspection.checks.sink import SinkOutcome as SinkOutcome, SinkOutlook as SinkOutlook
-from ckpt.inspection.evolution import Knowledge as Knowledge
 from ckpt.inspection.explain.catalog import KnownError as KnownError
 from ckpt.inspection.explain.explain import ErrorMatch as ErrorMatch, Explanation as Explanation
 from ckpt.inspection.preflight import Readiness as Readiness
-from ckpt.inspection.query import (
-    DescribedOperator as DescribedOperator,
-    DescribedSource as DescribedSource,
-    QueryDescription as QueryDescription,
-)
 from ckpt.inspection.scan.rows import ScannedCheckpoint as ScannedCheckpoint, WorstFinding as WorstFinding
 from ckpt.inspection.scan.scan import Scan as Scan, ScannedRoot as ScannedRoot
 from ckpt.live.records import LiveSource as LiveSource
@@ -52,6 +31,27 @@ from ckpt.migrate.handoff.snippets import Language as Language
 from ckpt.migrate.provider import ProviderMove as ProviderMove
 from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMigration, TransformPlan as TransformPlan
 from ckpt.model import ToProvider as ToProvider
+from ckpt.new.copy.copy import CheckpointCopy as CheckpointCopy
+from ckpt.new.evolve.operators import OperatorChange as OperatorChange
+from ckpt.new.evolve.plan import EvolvePlan as EvolvePlan
+from ckpt.new.evolve.sources import PartChange as PartChange, SourceChange as SourceChange
+from ckpt.new.rehearsal import (
+    Rehearsal as Rehearsal,
+    RehearsalEnd as RehearsalEnd,
+    RehearsedBatch as RehearsedBatch,
+    RehearsedQuery as RehearsedQuery,
+)
+from ckpt.new.rewrite.plan import (
+    PlannedState as PlannedState,
+    Rewrite as Rewrite,
+    RewrittenUnit as RewrittenUnit,
+)
+from ckpt.query.description import (
+    DescribedOperator as DescribedOperator,
+    DescribedSource as DescribedSource,
+    QueryDescription as QueryDescription,
+)
+from ckpt.query.evolution import Knowledge as Knowledge
 from ckpt.spark.executors import Executors as Executors
 from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing
 from ckpt.spark.jobs import SparkFailed as SparkFailed

@@ -16,7 +16,6 @@ from ckpt.errors import CkptError, one_line
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
 from ckpt.inspection.inspection import Evidence
-from ckpt.inspection.query import QueryDescription
 from ckpt.inspection.written_by import WrittenBy
 from ckpt.model import (
     ColumnFamily,
@@ -31,6 +30,7 @@ from ckpt.model import (
     StateInventory,
     Store,
 )
+from ckpt.query.description import QueryDescription
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis, Finding, Forecast, Outcome, Severity
 from ckpt.storage.base import FileInfo, Listing

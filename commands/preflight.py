@@ -11,10 +11,10 @@ from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import UsageError, one_line
 from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
-from ckpt.inspection.query import QueryDescription
 from ckpt.live.asking import ask_sources
 from ckpt.live.kind import source_options
 from ckpt.live.sink.reader import ask_sink
+from ckpt.query.description import QueryDescription
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
 

@@ -14,7 +14,7 @@ from . import options
 from .watching import bar, interruptible
 
 if TYPE_CHECKING:
-    from ckpt.copies.copy.placing import Watcher
+    from ckpt.new.copy.placing import Watcher
     from ckpt.spark.executors import Executors
     from ckpt.spark.installed import Session
 

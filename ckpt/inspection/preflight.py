@@ -9,15 +9,15 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.text import quoted
 from ckpt.inspection import activity
-from ckpt.inspection.checks.changed_query import compare_with_old
-from ckpt.inspection.checks.query import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
 from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
-from ckpt.inspection.query import QueryDescription
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
+from ckpt.query.changed import compare_with_old
+from ckpt.query.compare import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
+from ckpt.query.description import QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks

@@ -6,14 +6,14 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ckpt.changes.apply import ChangeResult, How
-from ckpt.changes.evolve.plan import EvolveOptions, EvolvePlan
 from ckpt.errors import CkptError, UsageError, parse_choice
 from ckpt.formats.text import quoted
-from ckpt.inspection.query import QueryDescription
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
+from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan
+from ckpt.query.description import QueryDescription
 from ckpt.spark.installed import ANY, Session, SparkMissing, find_connect_session, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
@@ -192,8 +192,8 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
-    from ckpt.copies.evolve.evolve import evolve_checkpoint
-    from ckpt.copies.evolve.target import Target
+    from ckpt.new.evolved.evolve import evolve_checkpoint
+    from ckpt.new.evolved.target import Target
 
     described = _describe(query, output_mode, checkpoint, storage_options)
     words = (map_source, map_operator, map_column, default, start, from_query)

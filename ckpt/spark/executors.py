@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
-from ckpt.copies.exchange import Division, FrameSource
 from ckpt.errors import CkptError
+from ckpt.new.exchange import Division, FrameSource
 from ckpt.processes import Work
 from ckpt.spark.installed import ANY, Session
 

@@ -19,9 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
-from ckpt.inspection.checks.query import SparkAnswer
-from ckpt.inspection.reading import ANSI, CASES, keep_reader
 from ckpt.model import Json
+from ckpt.query.compare import SparkAnswer
+from ckpt.query.reader_options import ANSI, CASES, keep_reader
 from ckpt.settings import SESSION_TIME_ZONE
 from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import list_causes, words_of

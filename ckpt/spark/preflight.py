@@ -17,20 +17,20 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint, open_for_start
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.checks.query import SparkAnswer, list_families
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
-from ckpt.inspection.query import (
+from ckpt.live.asking import ask_sources, live_kind_of
+from ckpt.live.records import LiveSource
+from ckpt.live.sink.reader import ask_sink
+from ckpt.model import Location, Operator
+from ckpt.query.compare import SparkAnswer, list_families
+from ckpt.query.description import (
     DescribedAggregate,
     DescribedOperator,
     DescribedSource,
     DescribedStore,
     QueryDescription,
 )
-from ckpt.inspection.reading import keep_options
-from ckpt.live.asking import ask_sources, live_kind_of
-from ckpt.live.records import LiveSource
-from ckpt.live.sink.reader import ask_sink
-from ckpt.model import Location, Operator
+from ckpt.query.reader_options import keep_options
 from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.connect import ConnectSession, is_connect
 from ckpt.spark.installed import SparkMissing

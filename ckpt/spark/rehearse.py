@@ -18,17 +18,17 @@ from pyspark.sql import DataFrame
 
 from ckpt.advice import plain
 from ckpt.advice.words import name_in_python
-from ckpt.changes.evolve.plan import EvolveOptions
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
-from ckpt.copies.copy.copy import copy
-from ckpt.copies.evolve.evolve import evolve_checkpoint
-from ckpt.copies.evolve.target import Target
-from ckpt.copies.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
-from ckpt.inspection.query import QueryDescription
 from ckpt.model import Location
+from ckpt.new.copy.copy import copy
+from ckpt.new.evolve.plan import EvolveOptions
+from ckpt.new.evolved.evolve import evolve_checkpoint
+from ckpt.new.evolved.target import Target
+from ckpt.new.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
+from ckpt.query.description import QueryDescription
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
 from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.jobs import words_of

@@ -13,7 +13,8 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from ckpt.inspection.query import (
+from ckpt.model import Json
+from ckpt.query.description import (
     DescribedAggregate,
     DescribedBuffer,
     DescribedExpression,
@@ -22,8 +23,7 @@ from ckpt.inspection.query import (
     DescribedSide,
     DescribedWatermark,
 )
-from ckpt.inspection.reading import ANSI
-from ckpt.model import Json
+from ckpt.query.reader_options import ANSI
 from ckpt.spark.planning import Planner
 from ckpt.spark.tables import identify_table
 from ckpt.spark.terms import (

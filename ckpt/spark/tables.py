@@ -8,7 +8,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from ckpt.inspection.reading import digest
+from ckpt.query.reader_options import digest
 from ckpt.spark.planning import Planner
 
 _HIDDEN = "rows?"

@@ -9,9 +9,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ckpt.inspection.query import DescribedWindow, spell_schema
-from ckpt.inspection.reading import PARSER, ZONE, digest, keep_options, list_affecting, list_leaf_types, normalize_zone
 from ckpt.model import Json
+from ckpt.query.description import DescribedWindow, spell_schema
+from ckpt.query.reader_options import (
+    PARSER,
+    ZONE,
+    digest,
+    keep_options,
+    list_affecting,
+    list_leaf_types,
+    normalize_zone,
+)
 
 _LONGEST = 4000
 """Characters of a text that is still kept: references to references can make it grow exponentially."""

@@ -3,7 +3,7 @@
 A file is written under a temporary name, flushed to the disk, and then linked to its own name, which fails where that
 name is taken, or renamed over the file that it replaces. Folders inside the root are opened without following symbolic
 links, and everything is done relative to the folder that was opened, so that nothing in a checkpoint can lead a write
-elsewhere. Only ``ckpt.changes`` and ``ckpt.copies.copy`` may import this module, which also opens remote places.
+elsewhere. Only ``ckpt.changes`` and ``ckpt.new.copy`` may import this module, which also opens remote places.
 """
 
 import ctypes

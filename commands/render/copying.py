@@ -6,8 +6,8 @@ from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Do, call, do, words
 from ckpt.checkpoint.pipelines import parse_flow
-from ckpt.copies.copy.copy import CheckpointCopy
 from ckpt.migrate.handoff.plan import SinkMeaning
+from ckpt.new.copy.copy import CheckpointCopy
 from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_call

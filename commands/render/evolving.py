@@ -6,12 +6,12 @@ from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Advice, Call, Do, advise, call, do, run, words
 from ckpt.advice.calls import Value
-from ckpt.changes.evolve.plan import EvolvePlan
-from ckpt.changes.evolve.sources import PartChange, QueryChange
 from ckpt.changes.steps import FileContent
-from ckpt.copies.evolve.spool import is_spooled
-from ckpt.inspection.evolution import Knowledge, PartComparison, PartKind
 from ckpt.migrate.handoff.plan import SinkMeaning
+from ckpt.new.evolve.plan import EvolvePlan
+from ckpt.new.evolve.sources import PartChange, QueryChange
+from ckpt.new.evolved.spool import is_spooled
+from ckpt.query.evolution import Knowledge, PartComparison, PartKind
 from ckpt.texts import plural
 from ckpt.versions import Progress
 

@@ -23,7 +23,7 @@ from .reports import Exit, Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
-    from ckpt.copies.rewrite.plan import Rewrite, RewrittenUnit
+    from ckpt.new.rewrite.plan import Rewrite, RewrittenUnit
 
 _SHOWN = 5  # keys
 

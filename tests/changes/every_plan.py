@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ckpt.changes.evolve.plan import EvolveOptions, plan_evolution
 from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.fixes.repair_async import Strategy, plan_repair
 from ckpt.changes.offsets.plan import offsets_set
@@ -16,7 +15,8 @@ from ckpt.changes.prune.plan import plan_prune
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.skip.plan import plan_skip
-from ckpt.inspection.query import DescribedSource, QueryDescription
+from ckpt.new.evolve.plan import EvolveOptions, plan_evolution
+from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.storage import Storage, open_storage
 from ckpt.versions import Spark
 from tests.changes.fixes.async_gap.gaps import Gap

@@ -13,8 +13,8 @@ import pytest
 from ckpt import open_checkpoint
 from ckpt.changes.fixes.repair import repair
 from ckpt.inspection.preflight import PlannedStart, judge_start
-from ckpt.inspection.query import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.inspection.verdict import IF_STATELESS
+from ckpt.query.description import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.versions import NEWEST, Spark
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle import answers

@@ -10,7 +10,7 @@ import ckpt
 from ckpt.errors import CkptError
 from ckpt.spark.executors import _FEWEST_SLICES as SLICES
 from ckpt.state.verify.verify import read_every_byte
-from tests.copies.rewrite.continuing import state
+from tests.new.rewrite.continuing import state
 from tests.support.places import SAMPLES
 from tests.support.spark.live import EVERY_CASE
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ckpt import settings
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.formats.names import parse_java_int
-from ckpt.inspection.query import QueryDescription
+from ckpt.query.description import QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.restart.real_time import OPERATORS, REFUSED_SOURCES

@@ -77,7 +77,7 @@ def _make_struct(columns: Json) -> Json:
 
 
 def _list_query(document: Json) -> Iterator[StatedStore]:
-    from ckpt.inspection.query import parse_query  # not at the top: state of Spark since 3.1 has its schemas
+    from ckpt.query.description import parse_query  # not at the top: state of Spark since 3.1 has its schemas
 
     query = parse_query(document)
     old = frozenset(name for name in _FORMATS if query.settings.get(name) == "1")

@@ -18,7 +18,7 @@ import ckpt
 from ckpt.changes.prune.plan import PruneReason
 from ckpt.changes.rewind.plan import Replayed
 from tests.changes.prune.aged import purge, state_files
-from tests.copies.copy.test_live import BUSY, continues, newest, running, wait_for
+from tests.new.copy.test_live import BUSY, continues, newest, running, wait_for
 from tests.support.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.spark

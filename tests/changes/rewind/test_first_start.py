@@ -10,7 +10,7 @@ from ckpt.changes.plan import First
 from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.checkpoint.checkpoint import FIRST_START
-from ckpt.copies.copy.copy import copy
+from ckpt.new.copy.copy import copy
 from tests.conftest import Ckpt, CopyOf
 from tests.live.sink.test_plans import KAFKA, query_of, table
 from tests.support.remedies import NOW, remove

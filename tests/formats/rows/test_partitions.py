@@ -10,9 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.copies.rewrite.snapshots import FileForm, make_rocksdb_snapshot
-from ckpt.copies.rewrite.stored_rows import make_stored
-from ckpt.copies.rewrite.stores import Families
 from ckpt.errors import CkptError, LeftToSpark
 from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
@@ -20,6 +17,9 @@ from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import struct_of
+from ckpt.new.rewrite.snapshots import FileForm, make_rocksdb_snapshot
+from ckpt.new.rewrite.stored_rows import make_stored
+from ckpt.new.rewrite.stores import Families
 from ckpt.state.native.temporary import report_no_room
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {

@@ -1,6 +1,6 @@
 """Who obeys the remedies of CKPT116, 118, 119, 214, 329, 331 to 336: real Spark starts the query, and rows are counted.
 
-Those of CKPT432 are obeyed in ``copies/evolve``.
+Those of CKPT432 are obeyed in ``new/evolve``.
 """
 
 from __future__ import annotations

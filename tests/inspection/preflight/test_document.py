@@ -13,7 +13,7 @@ from ckpt import Spark, __version__, inspect, open_checkpoint
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import CkptError
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.inspection.query import DescribedSource, QueryDescription, parse_query
+from ckpt.query.description import DescribedSource, QueryDescription, parse_query
 from ckpt.restart.findings import Asked
 from ckpt.state.verify.verify import read_every_byte
 from ckpt.texts import mask_json

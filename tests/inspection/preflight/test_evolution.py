@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ckpt.inspection.evolution import Knowledge, PartKind, compare_signatures, pair_sources, spell
-from ckpt.inspection.query import (
+from ckpt.model import Json
+from ckpt.query.description import (
     DescribedAggregate,
     DescribedBuffer,
     DescribedExpression,
@@ -16,7 +16,7 @@ from ckpt.inspection.query import (
     DescribedWindow,
     QueryDescription,
 )
-from ckpt.model import Json
+from ckpt.query.evolution import Knowledge, PartKind, compare_signatures, pair_sources, spell
 from ckpt.versions import Spark
 
 KEY = DescribedExpression("k@0", "integer", "k")

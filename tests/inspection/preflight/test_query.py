@@ -10,9 +10,9 @@ import pytest
 import ckpt
 from ckpt import settings
 from ckpt.advice import Advice
-from ckpt.inspection.checks.query import fits_schema
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.inspection.query import DescribedSource, QueryDescription
+from ckpt.query.compare import fits_schema
+from ckpt.query.description import DescribedSource, QueryDescription
 from tests.conftest import Ckpt, CopyOf
 from tests.live.delta.cases import remove
 from tests.support.places import ROOT

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ckpt.inspection.reading import keep_options, keep_reader, list_affecting
 from ckpt.model import Json
+from ckpt.query.reader_options import keep_options, keep_reader, list_affecting
 
 SCHEMA: Json = {
     "type": "struct",

@@ -8,7 +8,7 @@ import pytest
 
 import ckpt
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.inspection.query import parse_query
+from ckpt.query.description import parse_query
 from tests.inspection.preflight import changes, record
 
 UNKNOWABLE = {

@@ -12,7 +12,9 @@ import pytest
 
 import ckpt
 from ckpt.advice import Advice, Option, Words
-from ckpt.inspection.evolution import (
+from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
+from ckpt.query.description import QueryDescription, parse_query
+from ckpt.query.evolution import (
     Knowledge,
     OperatorComparison,
     PartComparison,
@@ -20,8 +22,6 @@ from ckpt.inspection.evolution import (
     compare_watermarks,
     pair_sources,
 )
-from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.inspection.query import QueryDescription, parse_query
 from tests.inspection.preflight import record, signatures
 
 MINORS = record.SIGNATURES.answers.minors

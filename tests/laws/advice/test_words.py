@@ -67,7 +67,7 @@ def test_words_decide_nothing_on_samples(tmp_path: Path) -> None:
 
 
 def _old_copy_of(folder: Path, target: Path, damage: Iterable[mutations.Mutation] = ()) -> Path:
-    """A copy that nobody is writing to: a fresh one would be too young for one process, and old enough for the other."""
+    """A copy that is old: a fresh one could be too young for one process, and old enough for the other."""
     mutations.copy_of(folder, target, damage)
     for path in target.rglob("*"):
         os.utime(path, (1_600_000_000, 1_600_000_000), follow_symlinks=False)

@@ -14,11 +14,11 @@ import ckpt as library
 from ckpt import open_checkpoint
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.preflight import PlannedStart, judge_start
-from ckpt.inspection.query import parse_query
 from ckpt.live.asking import ask_sources
 from ckpt.live.files.ask import find_folder
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.sink.reader import read_sink
+from ckpt.query.description import parse_query
 from ckpt.restart import messages
 from ckpt.restart.findings import Outcome
 from tests.conftest import Ckpt

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from ckpt.changes.fixes.repair import WaysPlan, repair
 from ckpt.changes.plan import First
 from ckpt.changes.skip.plan import skip
-from ckpt.copies.copy.copy import copy
-from ckpt.copies.rewrite.rewrite import rewrite
+from ckpt.new.copy.copy import copy
+from ckpt.new.rewrite.rewrite import rewrite
 from tests.support.remedies import NOW, remove
 from tests.support.spark import topics
 

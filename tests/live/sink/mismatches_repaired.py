@@ -25,7 +25,7 @@ from ckpt.changes.fixes.repair import repair
 from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
-from ckpt.copies.copy.copy import copy
+from ckpt.new.copy.copy import copy
 from tests.live.sink.mismatches import (
     BOTH_SINKS,
     CASES,

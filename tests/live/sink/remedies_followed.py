@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckpt.changes.fixes.repair import WayName, repair
-from ckpt.copies.copy.copy import copy
+from ckpt.new.copy.copy import copy
 from tests.migrate.handoff.continuity import inspected
 from tests.support.remedies import NOW, obey, remove
 

@@ -13,7 +13,7 @@ import pytest
 
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.rewind import rewind
-from ckpt.copies.copy.copy import copy
+from ckpt.new.copy.copy import copy
 from tests.conftest import Ckpt
 from tests.live.sink.record import STATEFUL
 from tests.live.sink.stateful import BATCHES, NEWEST, NUMBERS, Numbers, followed, gone_back

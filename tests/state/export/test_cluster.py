@@ -14,7 +14,7 @@ import pytest
 from ckpt import export_state, read_state_arrow, state_verify
 from ckpt.state.export.request import Engine, ExportRequest
 from tests.conftest import Ckpt, Run
-from tests.copies.rewrite.continuing import state
+from tests.new.rewrite.continuing import state
 from tests.state.export.runs import run_all
 from tests.support.places import SAMPLES
 from tests.support.services.spark_cluster import SparkCluster

@@ -12,9 +12,9 @@ import pytest
 import ckpt
 from ckpt.state.reading.units import state_units
 from ckpt.versions import Spark
-from tests.copies.fill.test_import_state import written
-from tests.copies.rewrite.continuing import frames
 from tests.formats.rows.test_rows import same
+from tests.new.fill.test_import_state import written
+from tests.new.rewrite.continuing import frames
 from tests.state.export import difficult, rows
 from tests.support.spark.live import EVERY_CASE
 from tests.support.spark.queries import STATE_STORES

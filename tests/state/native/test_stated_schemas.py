@@ -10,7 +10,7 @@ import pytest
 import ckpt
 from ckpt.errors import CkptError, Undecodable, UsageError
 from ckpt.formats.types import struct_of
-from ckpt.inspection.query import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription
+from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription
 from ckpt.state.reading.choose import StateDamaged
 from ckpt.versions import Spark
 from tests.conftest import Ckpt, CopyOf

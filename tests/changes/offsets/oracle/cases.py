@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.offsets.plan import OffsetsPlan, offsets_set
-from ckpt.copies.copy.copy import copy
+from ckpt.new.copy.copy import copy
 from tests.changes.offsets.running import moved
 from tests.restart.oracle import answers as oracle
 from tests.restart.oracle.cases import SAMPLES, Case

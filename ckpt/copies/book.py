@@ -1,5 +1,0 @@
-"""The texts of copies and rewrites: ``words.toml``."""
-
-from ckpt.advice.book import Book
-
-BOOK = Book("ckpt.copies", "words.toml", {})

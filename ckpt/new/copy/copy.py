@@ -1,0 +1,244 @@
+"""``ckpt copy`` as one call: what is selected is read, written elsewhere, and checked there."""
+
+import os
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from os import fspath
+
+from ckpt.changes.backup import choose_options
+from ckpt.changes.steps import read_files, sidecar
+from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.errors import NotFound, StorageError
+from ckpt.formats.metadata import build_metadata, parse_metadata
+from ckpt.formats.sidecars import build_hadoop_sidecar
+from ckpt.inspection.inspection import Inspection
+from ckpt.live.sink.reader import find_kind
+from ckpt.model import Location, QueryMetadata
+from ckpt.new.copy.comparing import ReadSums
+from ckpt.new.copy.placing import (
+    AT_ONCE,
+    FilePieces,
+    Placing,
+    Watcher,
+    check_apart,
+    find_first_version,
+    is_large,
+    open_new,
+)
+from ckpt.new.copy.selection import Selection, select_files
+from ckpt.restart.sinks import shared_with_a_copy
+from ckpt.storage import ReadRequest, Storage, open_storage
+from ckpt.storage.writer import Attributes
+from ckpt.values import Value
+
+_TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
+
+
+class Vanished(StorageError):
+    """A file was deleted while it was to be copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCopy(Value):
+    """A copy that was made, or is planned."""
+
+    inspection: Inspection  # of the copy
+    to: str
+    batch: int
+    query_id: str | None  # in the copy
+    new_id: bool
+    files: int
+    bytes: int
+    planned: bool  # nothing is written yet
+    sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
+    wrong_checksums: tuple[str, ...] = ()  # state files that a checksum file next to them is not of; copied as they are
+
+
+def copy(
+    checkpoint: Location,
+    to: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batch: int | None = None,
+    new_id: bool = False,
+    plan: bool = False,
+    deep: bool = False,
+    sink: str | None = None,
+    watcher: Watcher | None = None,
+) -> CheckpointCopy:
+    """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        to: A path or URI of a folder that does not exist, or holds no file. That of a flow of a declarative pipeline
+            that has not run, ``<storage>/_checkpoints/<catalog>/<schema>/<table>/<flow>``, gets it as version ``0``.
+        storage_options: For the file systems of both, where they are remote.
+        batch: A committed batch as of which it is copied; by default the newest.
+        new_id: Give the copy a query id of its own.
+        plan: Write nothing: only say what would be copied.
+        deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
+        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
+            one is spoken of.
+        watcher: Called with the number of files written so far, and the number of all files.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The original cannot be read, or the copy not be written; nothing is
+            left of it then, as far as it can be removed.
+        CkptError: There is no such batch, a start after it would fail, the copy is not what it should be, or the flow
+            has run.
+        UsageError: A URI or option is wrong, or one place is inside the other.
+
+    >>> copied = ckpt.copy("sample_checkpoints/aggregation-hdfs-4.2", "memory://copy/aggregation")
+    >>> copied.batch, copied.new_id, copied.inspection.sound
+    (9, False, True)
+
+    """
+    uri = fspath(checkpoint)
+    check_apart(uri, to)
+    options = storage_options or {}
+    kind = find_kind(sink, uri, options)
+    to, missing = find_first_version(to, options)
+    storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options, missing)
+    if deep:
+        from ckpt.state.verify.verify import look_at_every_byte
+
+        look_at_every_byte(storage, options)
+    for attempt in range(_TRIES):
+        try:
+            copied = copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
+        except Vanished as error:
+            if batch is not None or attempt == _TRIES - 1:
+                raise StorageError(
+                    f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
+                ) from error
+    raise AssertionError
+
+
+def copy_selected(
+    storage: Storage,
+    new: Placing,
+    to: str,
+    batch: int | None,
+    *,
+    new_id: bool,
+    plan: bool,
+    watcher: Watcher | None,
+    check: Callable[[], None] = lambda: None,
+) -> CheckpointCopy:
+    """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
+
+    Where writing has begun there, files that it has already are not written again. ``check`` is called in the end, and
+    raises CkptError where the copy is not to stay.
+
+    Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
+    """
+    selection = select_files(storage, to, batch)
+    if plan:
+        return _plan_copy(selection, storage, new, to, new_id=new_id)
+    placing = new if new.begun else new.make_attempt()
+    placing.attributes = partial(_choose_attributes, selection, local=new.storage.local)
+    try:
+        if not placing.begun:
+            placing.begin(selection.newest)
+        copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+        check()
+    except BaseException as error:
+        placing.discard()
+        if isinstance(error, NotFound):
+            raise Vanished(str(error)) from error
+        raise
+    return copied
+
+
+def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:
+    """List the starts that a copy and its original have to have in common."""
+    return [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in inspection.forecasts]
+
+
+def _choose_attributes(selection: Selection, path: str, *, local: bool) -> Attributes | None:
+    """A local file is its owner's only, and has the time that it has in the original."""
+    info = selection.listing.info(path)
+    mtime = info.mtime_ms if info and local else None
+    return None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
+
+
+def _copy_files(
+    selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool, watcher: Watcher | None
+) -> CheckpointCopy:
+    """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
+    local, listing = placing.storage.local, selection.listing
+    small = _read_small(selection, storage, sidecars=local)  # at once
+    gone = {path for path in selection.list_small(sidecars=local) if not is_large(listing.info(path))} - small.keys()
+    written = placing.sizes.keys() - {selection.newest}
+    gone |= written
+    order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
+    small |= selection.changed
+    if new_id:
+        data = build_metadata(str(uuid.uuid4()))
+        small |= {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
+    sums = ReadSums()
+    at_once = 1 if local else AT_ONCE
+    for first in range(0, len(order) - 1, at_once):  # files that are read and written together
+        group = order[first : min(first + at_once, len(order) - 1)]
+        later = {path: listing.info(path) for path in group if path not in small}
+        contents: dict[str, bytes | FilePieces] = {path: small[path] for path in group if path in small}
+        contents |= read_files(storage, (path for path, info in later.items() if not is_large(info)))
+        contents |= {
+            path: FilePieces(storage, path, info, sums) for path, info in later.items() if info and is_large(info)
+        }
+        placing.put({path: contents[path] for path in group})
+        if watcher is not None:
+            watcher(len(placing.sizes), len(order) + len(written))
+        for path, content in contents.items():
+            if isinstance(content, bytes):
+                sums.add(path, content)
+    placing.finish(small.get(selection.newest) or storage.read(selection.newest))
+    starts = _list_starts(selection.inspection)
+    placing.check(to, "the copy", "the original", lambda copied: _list_starts(copied) == starts)
+    metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
+    query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
+    made = _describe_copy(selection, to, query_id, placing.sizes.values(), new_id=new_id)
+    return replace(made, wrong_checksums=tuple(sums.find_wrong()))
+
+
+def _plan_copy(selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool) -> CheckpointCopy:
+    """Describe the copy with the sizes of the listing. Raises StorageError, also where NEW is not empty."""
+    placing.check_empty()
+    paths = selection.list_in_order(storage, sidecars=placing.storage.local)
+    sizes = [info.size or 0 for info in map(selection.listing.info, paths) if info is not None]
+    query_id = None if new_id else selection.inspection.checkpoint.query_id
+    return _describe_copy(selection, to, query_id, sizes, new_id=new_id, planned=True)
+
+
+def _describe_copy(
+    selection: Selection, to: str, query_id: str | None, sizes: Collection[int], *, new_id: bool, planned: bool = False
+) -> CheckpointCopy:
+    sinks = shared_with_a_copy(new_id=new_id)
+    return CheckpointCopy(
+        selection.inspection, to, selection.batch, query_id, new_id, len(sizes), sum(sizes), planned, sinks
+    )
+
+
+def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
+    """Logs and descriptions; without those of old batches that the query has deleted meanwhile, and any before these.
+
+    Large ones, such as a compacted log of a file source, are left for later. Raises NotFound where another one is gone,
+    or StorageError.
+    """
+    paths = [path for path in selection.list_small(sidecars=sidecars) if not is_large(selection.listing.info(path))]
+    contents: dict[str, bytes] = {}
+    lost = -1
+    for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):
+        old = selection.find_old_batch(path)
+        if isinstance(answer, NotFound) and old is not None:
+            lost = max(lost, old)
+        elif isinstance(answer, StorageError):
+            raise answer
+        else:
+            contents[path] = answer
+    return {
+        path: data for path, data in contents.items() if (old := selection.find_old_batch(path)) is None or old > lost
+    }

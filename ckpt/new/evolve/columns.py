@@ -1,0 +1,676 @@
+"""Columns of state of a changed operator: each one from a column of the old state, or a constant.
+
+Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ckpt.advice import Hole, Words, plain, words
+from ckpt.changes.plan import NoWay
+from ckpt.errors import argument
+from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
+from ckpt.formats.statefiles import JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
+from ckpt.formats.types import fields_of, named_fields, struct_of
+from ckpt.model import Json, Operator, Store
+from ckpt.new.evolve.book import BOOK, ask_old
+from ckpt.new.evolve.fields import FieldPlanner, Refuse, plan_variables
+from ckpt.new.evolve.origins import (
+    ColumnMerge,
+    ColumnOrigin,
+    ColumnWords,
+    FamilyColumns,
+    LongerSessions,
+    StoreColumns,
+    is_nullable,
+)
+from ckpt.query.aggregates import MADE_OF, Merge, find_element, find_merge
+from ckpt.query.description import DescribedAggregate, DescribedOperator, spell_schema
+from ckpt.query.evolution import (
+    Knowledge,
+    PartComparison,
+    PartKind,
+    bare,
+    find_longer_gap,
+    is_coarser,
+    is_wider,
+    judge_window,
+    spell,
+)
+from ckpt.state.reading.columns import flat_columns
+
+_UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
+_EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
+_SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
+_MATCHED = "matched"  # of a join side: whether a row was joined already
+
+
+class ColumnPlan(NamedTuple):
+    """The stores of an operator whose columns change, and the verdict of each part."""
+
+    stores: tuple[StoreColumns, ...]
+    parts: tuple[PartComparison, ...]
+
+
+def plan_columns(
+    has: Operator,
+    wants: DescribedOperator,
+    parts: Sequence[PartComparison] | None,
+    old: DescribedOperator | None,
+    words: ColumnWords,
+    watermark_ms: int,
+) -> ColumnPlan:
+    """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
+
+    ``parts`` and ``old`` are of the query that wrote the state, where that is known. Raises NoWay.
+    """
+    if parts is not None:
+        parts = [judge_window(part, old, wants, watermark_ms) for part in parts]
+    planner = _Planner(has, wants, parts, old, words)
+    plan = planner.plan()
+    known = wants.metadata_version == (2 if has.schema_paths else 1)
+    mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
+    if (plan.stores and (has.name is None or not known)) or (mixed and not plan.stores):
+        raise planner.refuse("its state is kept in a form whose columns ckpt does not change")
+    if not wants.stores and old is not None and _list_types(old) != _list_types(wants):
+        raise planner.refuse("its columns differ, and Spark before 4.0 does not say what state a query keeps")
+    return plan
+
+
+def _list_types(operator: DescribedOperator) -> list[list[str]]:
+    """The types of keys, aggregates, and columns that a join keeps."""
+    sides = () if operator.join is None else (operator.join.left, operator.join.right)
+    expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
+    buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
+    return [*([bare(each.type) for each in part] for part in expressions), buffers]
+
+
+def _has_families(store: Store) -> bool:
+    return bool(store.column_families)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A store before and after."""
+
+    old: Store
+    new_key: Json
+    new_value: Json
+
+    def list_columns(self, word: str) -> tuple[list[tuple[str, Json]], list[tuple[str, Json]]]:
+        """Names and types of the old and new columns of keys or values."""
+        pairs = (self.old.key_schema, self.new_key) if word == "key" else (self.old.value_schema, self.new_value)
+        old, new = (list(named_fields(schema)) for schema in pairs)
+        return old, new
+
+    def name_columns(self, word: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Places of the old and new columns of keys or values, by the names that ``ckpt state show`` gives them."""
+        both = []
+        for key, value in ((self.old.key_schema, self.old.value_schema), (self.new_key, self.new_value)):
+            columns = flat_columns(struct_of([("key", key), ("value", value)])).kept
+            own = [column for column in columns if column.path[0] == word and len(column.places) == 2]
+            both.append({column.name: column.places[1] for column in own})
+        return both[0], both[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    has: Operator
+    wants: DescribedOperator
+    parts: Sequence[PartComparison] | None
+    old: DescribedOperator | None
+    words: ColumnWords
+
+    def refuse(self, why: str | Words) -> NoWay:
+        """An error that names the operator."""
+        return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
+
+    def plan(self) -> ColumnPlan:
+        for part in self.parts or ():
+            if part.kind is PartKind.WINDOW and not self._coarsens and self._added_us is None:
+                raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
+        match self.wants.name:
+            case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
+                return self._plan_single()
+            case OperatorName.GROUPS_IN_PANDAS:
+                return self._plan_single()
+            case OperatorName.SESSIONS:
+                return self._plan_sessions()
+            case OperatorName.JOIN:
+                return self._plan_join()
+            case name if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
+                return ColumnPlan(*plan_variables(self.has, self.wants, self.words, self.refuse))
+        for part in self.parts or ():
+            if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
+                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change columns of this operator")
+        if self.parts is None and not self._fits():
+            raise self.refuse("its columns differ, and ckpt does not change those of this operator")
+        return ColumnPlan((), tuple(self.parts or ()))
+
+    @property
+    def _coarsens(self) -> bool:
+        """True if the windows of an aggregation become longer ones that are made of them."""
+        aggregates = self.wants.name == OperatorName.AGGREGATION
+        return aggregates and self.old is not None and is_coarser(self.old.window, self.wants.window)
+
+    @property
+    def _added_us(self) -> int | None:
+        """How much longer the gap of sessions is, in microseconds; None: it is not."""
+        if self.old is None or self.wants.name != OperatorName.SESSIONS:
+            return None
+        return find_longer_gap(self.old, self.wants)
+
+    def _check_certain(self, part: PartComparison) -> None:
+        """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
+        if part.silent and part.verdict in (Knowledge.IMPOSSIBLE, Knowledge.UNKNOWN):
+            raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
+
+    def _fits(self) -> bool:
+        return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
+
+    def _list_sides(self) -> list[_Sides]:
+        if self.wants.name == OperatorName.JOIN and any(map(_has_families, self.has.stores)):
+            return self._list_families()
+        new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
+        if new.keys() != {store.name for store in self.has.stores} or any(map(_has_families, self.has.stores)):
+            return []
+        return [_Sides(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
+
+    def _list_families(self) -> list[_Sides]:
+        """The column families of the only store of a join (state format 3), as if each were a store."""
+        store, new = self.has.stores[0], {family.name: family for own in self.wants.stores for family in own.families}
+        if new.keys() != {family.name for family in store.column_families} or len(self.has.stores) > 1:
+            return []
+        return [
+            _Sides(
+                replace(store, name=own.name, key_schema=own.key_schema, value_schema=own.value_schema),
+                new[own.name].key,
+                new[own.name].value,
+            )
+            for own in store.column_families
+        ]
+
+    def _plan_single(self) -> ColumnPlan:
+        """Plan the store of an aggregation or a deduplication."""
+        (sides,) = self._list_sides() or (None,)
+        if sides is None:
+            return ColumnPlan((), tuple(self.parts or ()))
+        key, merges, key_parts = self._plan_key(sides)
+        value_parts: tuple[PartComparison, ...]
+        if self.wants.name == OperatorName.AGGREGATION:
+            value, value_parts = self._plan_aggregates(sides)
+        elif self.wants.name == OperatorName.GROUPS_IN_PANDAS:
+            planner = FieldPlanner(self.words, self.refuse)
+            value = planner.plan(sides.old.value_schema, sides.new_value)
+            value_parts = tuple(planner.parts)
+        else:
+            value, value_parts = None, ()
+        gone = next((part.why for part in key_parts if part.new is None), "groups become one")
+        merging = plan_merges(self.wants, gone, self.refuse, value) if merges else None
+        others = tuple(part for part in self.parts or () if part.kind not in (PartKind.KEY, PartKind.VALUE))
+        parts = (*key_parts, *value_parts, *others)
+        if key is None and value is None:
+            return ColumnPlan((), parts)
+        return ColumnPlan((StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, value, merging),), parts)
+
+    def _plan_sessions(self) -> ColumnPlan:
+        """Plan the aggregates of session windows; their keys, which values repeat, stay as they are."""
+        (sides,) = self._list_sides() or (None,)
+        if sides is None:
+            return ColumnPlan((), tuple(self.parts or ()))
+        others = tuple(part for part in self.parts or () if part.kind is not PartKind.VALUE)
+        lead = len(sides.list_columns("key")[0])
+        added_us = self._added_us
+        moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
+        repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
+        if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
+            raise self.refuse("its keys are others, and ckpt does not change the keys of sessions")
+        own = replace(sides.old, value_schema=_cut(sides.old.value_schema, lead))
+        value, value_parts = self._plan_aggregates(_Sides(own, sides.new_key, _cut(sides.new_value, lead)))
+        if value is None and added_us is None:
+            return ColumnPlan((), (*others, *value_parts))
+        merges = None if added_us is None else plan_merges(self.wants, "sessions become one", self.refuse, value)
+        count = len(sides.list_columns("value")[1]) - lead
+        value = tuple(map(ColumnOrigin, range(count))) if value is None else value
+        shifted = (origin if origin.old is None else replace(origin, old=origin.old + lead) for origin in value)
+        origins = (*map(ColumnOrigin, range(lead)), *shifted)
+        sessions = None
+        if added_us is not None:
+            fields = (fields_of(sides.new_value) or [])[:lead]
+            sessions = LongerSessions(lead, _find_session(fields, self.refuse), added_us)
+        columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
+        return ColumnPlan((columns,), (*others, *value_parts))
+
+    def _check_gone(self, field: Json) -> None:
+        """Raise NoWay for a key column without which groups would lack what the watermark has evicted."""
+        if not isinstance(field, dict):
+            return
+        metadata = field.get("metadata")
+        if isinstance(metadata, dict) and _EVENT_TIME in metadata:
+            raise self.refuse(BOOK.text("evolve_key_gone", gone=field["name"]))
+
+    def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
+        old, new = sides.list_columns("key")
+        if self.parts is not None and self.wants.keys is None and old == new:
+            return None, False, ()
+        parts = [part for part in self.parts or () if part.kind is PartKind.KEY]
+        if self.parts is not None and None not in (self.old, self.old and self.old.keys, self.wants.keys):
+            assert self.old is not None
+            if len(self.old.keys or ()) != len(old) or len(self.wants.keys or ()) != len(new):
+                raise self.refuse("ckpt cannot tell which column of the key is which")
+            matching: dict[int | None, int | None] = {part.new: part.old for part in parts if part.new is not None}
+            why = {part.new: part for part in parts}
+        else:
+            matching, why = self._match_key_names(old, new), {}
+        origins, judged = [], []
+        defaults = {ordinal: name for name, ordinal in sides.name_columns("key")[1].items()}
+        for number, (name, kind) in enumerate(new):
+            before, part = matching.get(number), why.get(number)
+            text = self._find_default(defaults.get(number), name)
+            if text is not None:
+                origins.append(ColumnOrigin(None, text))
+                explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
+                judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
+                continue
+            if before is None:
+                word = defaults.get(number, name)
+                explanation = f"the key has {name}: the state does not know it of any key" if part is None else part.why
+                remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
+                raise self.refuse(plain(explanation) + (remedy if isinstance(kind, str) else ""))
+            if part is not None:
+                self._check_certain(part)
+            self._check_type(old[before], new[number], "key")
+            origins.append(ColumnOrigin(before, window=self._find_window(number)))
+            judged.append(
+                part or PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, f"{name}, by its name")
+            )
+        taken = {origin.old for origin in origins}
+        for before in range(len(old)):
+            if before not in taken:
+                self._check_gone((fields_of(sides.old.key_schema) or [])[before])
+                expires = self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK
+                verdict = Knowledge.FULL if self.parts is not None and not expires else Knowledge.UNKNOWN
+                explanation = f"key column {old[before][0]} is gone: keys that differed only there are one"
+                if expires:
+                    explanation += ", with the latest of their expiries, for the state does not say which row was first"
+                judged.append(PartComparison(PartKind.KEY, before, None, verdict, explanation))
+        coarser = any(origin.window for origin in origins)
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new) and not coarser
+        if not same and not old:
+            raise self.refuse("its groups are not in the state: all rows are in one group there")
+        return None if same else tuple(origins), coarser or len(taken - {None}) < len(old), tuple(judged)
+
+    def _find_window(self, number: int) -> tuple[int, int] | None:
+        """The length and offset of a key column that is a longer window now; None for any other."""
+        window, keys = self.wants.window, self.wants.keys
+        if not self._coarsens or window is None or keys is None or not keys[number].sql.startswith("window("):
+            return None
+        return window.length_us, window.offset_us
+
+    def _find_default(self, column: str | None, name: str) -> str | None:
+        for word in (column, name):
+            if word is not None and word in self.words.defaults:
+                self.words.used.add(f"default {word}")
+                return self.words.defaults[word]
+        return None
+
+    def _match_key_names(
+        self, old: list[tuple[str, Json]], new: list[tuple[str, Json]]
+    ) -> dict[int | None, int | None]:
+        """Match by names, which can mislead; by places where names say nothing and all types are the same."""
+        names = [name for name, _ in old]
+        named = all(_are_names([name for name, _ in fields]) for fields in (old, new))
+        by_name: dict[int | None, int | None] = {
+            number: names.index(name) for number, (name, _) in enumerate(new) if name in names
+        }
+        if named and (len(by_name) == len(new) or not _have_types(old, new)):
+            return by_name
+        if _have_types(old, new):
+            return {number: number for number in range(len(new))}
+        raise self.refuse(f"columns of its key differ, and have no names: name the old query, {argument('from_query')}")
+
+    def _plan_aggregates(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
+        old, new = sides.list_columns("value")
+        aggregates = self.wants.aggregates
+        if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
+            if _have_types(old, new) and (self.parts is None or aggregates is None):
+                return None, ()
+            raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
+        starts = self._match_aggregates(sides, aggregates, old)
+        origins: list[ColumnOrigin] = []
+        judged: list[PartComparison] = []
+        for number, aggregate in enumerate(aggregates):
+            start, part = starts[number]
+            if part.made_of:
+                origins += self._derive(aggregate, part.made_of)
+                judged.append(part)
+                continue
+            if start is None and not all(buffer.empty_known for buffer in aggregate.buffers):
+                raise self.refuse(f"{part.why}: what it begins with is not known")
+            for offset, buffer in enumerate(aggregate.buffers):
+                if start is None:
+                    origins.append(ColumnOrigin(None, buffer.empty))
+                    continue
+                self._check_type(old[start + offset], (buffer.name, buffer.type), "value")
+                origins.append(ColumnOrigin(start + offset))
+            judged.append(part)
+        taken = {origin.old for origin in origins if not origin.derived}
+        if sum(origin.old is not None and not origin.derived for origin in origins) > len(taken - {None}):
+            raise self.refuse(BOOK.text("evolve_same_column"))
+        if self.parts is not None:
+            gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
+            kept = {part.old for part in judged}
+            judged += [part for part in gone if part.old not in kept]
+        else:
+            for ordinal, (name, _) in enumerate(old):
+                if ordinal not in taken:
+                    judged.append(PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone"))
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+        return None if same else tuple(origins), tuple(judged)
+
+    def _derive(self, aggregate: DescribedAggregate, places: Sequence[int]) -> Iterator[ColumnOrigin]:
+        """The columns of a function that is made of others, which are at these places of the old query."""
+        assert self.old is not None
+        assert self.old.aggregates is not None
+        starts = _list_starts(self.old.aggregates)
+        columns = zip(aggregate.buffers, places, MADE_OF[aggregate.function], strict=True)
+        for buffer, ordinal, (_, number) in columns:
+            yield ColumnOrigin(starts[ordinal] + number, buffer.empty, derived=True)
+
+    def _match_aggregates(
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
+    ) -> list[tuple[int | None, PartComparison]]:
+        """The first old column of each aggregate, or None where it is new; and its verdict."""
+        before = None if self.old is None else self.old.aggregates
+        if self.parts is not None and before is not None:
+            if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
+                raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
+            places = _list_starts(before)
+            parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE and part.new is not None}
+            matched = [
+                (None if part.old is None else places[part.old], part)
+                for part in (parts[number] for number in range(len(aggregates)))
+            ]
+        else:
+            matched = [
+                (start, self._judge_by_name(aggregate, number, start))
+                for number, (aggregate, start) in enumerate(
+                    zip(aggregates, self._match_buffer_names(sides, aggregates, old), strict=True)
+                )
+            ]
+        for number, start in self._read_map(sides, aggregates, _list_starts(aggregates)).items():
+            part = self._judge_by_name(aggregates[number], number, start)
+            matched[number] = start, replace(part, why=f"{part.why}, as {argument('map_column')} says")
+        for _, part in matched:
+            self._check_certain(part)
+        return matched
+
+    def _judge_by_name(self, aggregate: DescribedAggregate, number: int, start: int | None) -> PartComparison:
+        text = spell(aggregate.sql)
+        if start is None:
+            return PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, f"{text} is new")
+        why = f"{text} from column {start + 1} of the state"
+        return PartComparison(PartKind.VALUE, start, number, Knowledge.UNKNOWN, why)
+
+    def _match_buffer_names(
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
+    ) -> list[int | None]:
+        """The first old column of each aggregate, by the names of its columns. Raises NoWay where two would fit."""
+        names = [name for name, _ in old]
+        wanted = [[buffer.name for buffer in aggregate.buffers] for aggregate in aggregates]
+        if [name for own in wanted for name in own] == names and _have_types(*sides.list_columns("value")):
+            return list(_list_starts(aggregates))
+        mapped = self._read_map(sides, aggregates, _list_starts(aggregates))
+        taken = {
+            start + offset
+            for number, start in mapped.items()
+            if start is not None
+            for offset in range(len(wanted[number]))
+        }
+        starts: list[int | None] = []
+        for number, own in enumerate(wanted):
+            if number in mapped:
+                starts.append(mapped[number])
+                continue
+            runs = {first: set(range(first, first + len(own))) for first in range(len(names) - len(own) + 1)}
+            candidates = [
+                first for first, run in runs.items() if names[first : first + len(own)] == own and not taken & run
+            ]
+            rivals = [other for other, theirs in enumerate(wanted) if theirs == own and other not in mapped]
+            if len(candidates) > 1 or (candidates and len(rivals) > 1):
+                flat_old, flat_new = sides.name_columns("value")
+                there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
+                first = _list_starts(aggregates)[number]
+                mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
+                aggregate, ask = spell(aggregates[number].sql), ask_old("map_column", mine)
+                raise self.refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=ask))
+            starts.append(candidates[0] if candidates else None)
+        return starts
+
+    def _read_map(
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], starts: Sequence[int]
+    ) -> dict[int, int | None]:
+        """The first old column of each aggregate that a person named. Raises NoWay."""
+        old, new = sides.name_columns("value")
+        mapped: dict[int, int | None] = {}
+        for column, source in self.words.mapped.items():
+            if column not in new or (source != "-" and source not in old):
+                continue
+            self.words.used.add(f"map_column {column}")
+            ordinal = new[column]
+            number = max(number for number, start in enumerate(starts) if start <= ordinal)
+            start = None if source == "-" else old[source] - (ordinal - starts[number])
+            count = len(sides.list_columns("value")[0])
+            if start is not None and not 0 <= start <= count - len(aggregates[number].buffers):
+                raise self.refuse(f"{source} of the state is not what {column} of the query needs")
+            mapped[number] = start
+        return mapped
+
+    def _plan_join(self) -> ColumnPlan:
+        """Plan both sides: their columns, and wider types of keys."""
+        stores: list[StoreColumns] = []
+        planned: set[str | None] = set()
+        judged = [part for part in self.parts or () if part.kind is not PartKind.VALUE]
+        for part in judged:
+            if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
+                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
+        for sides in self._list_sides():
+            key, origins = self._widen_key(sides), None
+            indexed = sides.old.name.endswith((JOIN_ROWS, TIMED_ROWS, TIMED_KEYS))
+            if indexed and not sides.old.name.endswith(TIMED_KEYS):
+                side = sides.old.name.partition("-")[0]
+                origins, parts = self._plan_side(sides, side)
+                judged += parts
+                planned.add(side)
+                if key is not None and self.parts is None:
+                    why = f"key columns of the {side} side, by their places"
+                    judged.append(PartComparison(PartKind.KEY, 0, 0, Knowledge.UNKNOWN, why, side=side))
+            if key is not None or origins is not None:
+                columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, origins, indexed=indexed)
+                stores.append(columns)
+        judged += [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side not in planned]
+        if not stores or not any(map(_has_families, self.has.stores)):
+            return ColumnPlan(tuple(stores), tuple(judged))
+        return ColumnPlan((self._join_families(stores),), tuple(judged))
+
+    def _join_families(self, stores: Sequence[StoreColumns]) -> StoreColumns:
+        """Plan the only store of a join from its column families, whose keys change together. Raises NoWay."""
+        (store,) = self.has.stores
+        old = {family.name: family for family in store.column_families}
+        keyed = [own for own in stores if own.key is not None]
+        if keyed and len(keyed) != len(old):
+            raise self.refuse("the types of keys differ in some of its column families alone")
+        families = tuple(
+            FamilyColumns(
+                own.name,
+                own.name,
+                old[own.name].value_schema,
+                own.value_schema,
+                own.value,
+                key_schema=own.key_schema if own.key is not None else None,
+                key_encoder=old[own.name].key_encoder,
+                indexed=own.indexed,
+                several=own.name.endswith(TIMED_ROWS),
+            )
+            for own in stores
+        )
+        if not keyed:
+            return StoreColumns(store.name, store.key_schema, store.value_schema, families=families)
+        fields = fields_of(keyed[0].key_schema) or []
+        count = len(fields) - keyed[0].indexed
+        key_schema: Json = {"type": "struct", "fields": fields[:count]}
+        key = tuple(map(ColumnOrigin, range(count)))
+        return StoreColumns(store.name, key_schema, store.value_schema, key, families=families)
+
+    def _widen_key(self, sides: _Sides) -> tuple[ColumnOrigin, ...] | None:
+        """The columns of keys of a store of a join, each in its place; None where they stay as they are."""
+        old, new = sides.list_columns("key")
+        if _have_types(old, new):
+            return None
+        if len(old) != len(new):
+            raise self.refuse("the number of its keys differs, and ckpt only widens the keys of a join")
+        for before, after in zip(old, new, strict=True):
+            self._check_type(before, after, "key")
+        return tuple(map(ColumnOrigin, range(len(new))))
+
+    def _plan_side(self, sides: _Sides, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
+        old, new = sides.list_columns("value")
+        own = [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side == side]
+        flags = [int(bool(fields) and fields[-1] == (_MATCHED, "boolean")) for fields in (old, new)]
+        for part in own:
+            self._check_certain(part)
+        joins = [operator.join for operator in (self.old, self.wants) if operator is not None and operator.join]
+        if self.parts is not None and len(joins) > 1:
+            known = [getattr(join, side).columns for join in joins]
+            if [len(old) - flags[0], len(new) - flags[1]] != [len(columns) for columns in known]:
+                raise self.refuse(f"ckpt cannot tell which column of the {side} side is which")
+            matching: Mapping[Any, int | None] = {part.new: part.old for part in own if part.new is not None}
+            if flags[1]:
+                matching = {**matching, len(new) - 1: len(old) - 1 if flags[0] else None}
+        elif _have_types(old, new):
+            return None, []
+        else:
+            own, matching = [], self._match_side_names(old, new, side)
+            for number, ordinal in matching.items():
+                verdict, why = Knowledge.UNKNOWN, f"{new[number][0]} of the {side} side, by its name"
+                if ordinal is None:
+                    verdict, why = Knowledge.FROM_NOW_ON, f"column {new[number][0]} of the {side} side is new"
+                own.append(PartComparison(PartKind.VALUE, ordinal, number, verdict, why, side=side))
+        nullable = [is_nullable(field) for field in fields_of(sides.new_value) or ()]
+        origins = []
+        for number, (name, _) in enumerate(new):
+            ordinal = matching.get(number)
+            if ordinal is not None:
+                self._check_type(old[ordinal], new[number], "value")
+            elif name == _MATCHED and number == len(new) - 1:
+                raise self.refuse("the state does not say whether rows were joined already")
+            elif not nullable[number]:
+                raise self.refuse(BOOK.text("evolve_never_null", column=name, side=side))
+            origins.append(ColumnOrigin(ordinal))
+        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+        return None if same else tuple(origins), own
+
+    def _match_side_names(
+        self, old: list[tuple[str, Json]], new: list[tuple[str, Json]], side: str
+    ) -> dict[int, int | None]:
+        names = [name for name, _ in old]
+        if not (_are_names(names) and _are_names([name for name, _ in new])):
+            raise self.refuse(BOOK.text("evolve_same_name", side=side))
+        return {number: names.index(name) if name in names else None for number, (name, _) in enumerate(new)}
+
+    def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:
+        """Raise NoWay unless each value of the old column is one of the new type."""
+        if bare(old[1]) != bare(new[1]) and not is_wider(new[1], old[1]):
+            types = f"{spell_schema(new[1])}, in the state {old[0]} is {spell_schema(old[1])}"
+            raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
+
+
+def is_session_window(field: Json) -> bool:
+    """Tell whether a field of a StructType is the window of a session."""
+    metadata = field.get("metadata") if isinstance(field, dict) else None
+    return isinstance(metadata, dict) and metadata.get(_SESSION) is True
+
+
+def _cut(schema: Json, count: int) -> Json:
+    """A StructType without its first fields."""
+    return {"type": "struct", "fields": (fields_of(schema) or [])[count:]}
+
+
+def _have_types(old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]) -> bool:
+    return [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
+
+
+def _are_names(names: Sequence[str]) -> bool:
+    """Tell whether each of them says what a column is."""
+    return len(set(names)) == len(names) and _UNNAMED not in names
+
+
+def plan_merges(
+    wants: DescribedOperator,
+    gone: str,
+    refuse: Refuse,
+    value: Sequence[ColumnOrigin] | None = None,
+) -> tuple[ColumnMerge, ...]:
+    """Plan how values of rows are merged that get the same key. Raises NoWay, made by ``refuse``.
+
+    ``gone`` says why they get it, ``value`` where the columns come from.
+    """
+    if wants.name == OperatorName.DEDUPLICATION:
+        return ()
+    if wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
+        return (ColumnMerge(Merge.GREATEST, 0, 1),)  # ``expiresAtMicros``
+    if wants.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS) or wants.aggregates is None:
+        raise refuse(f"{gone}, and ckpt does not merge what they keep")
+    merges = []
+    for aggregate, start in zip(wants.aggregates, _list_starts(wants.aggregates), strict=True):
+        empty = value is not None and value[start].old is None
+        how = Merge.ALIKE if empty else find_merge(aggregate)
+        if how is None:
+            raise refuse(f"{gone}, and ckpt does not merge what {spell(aggregate.sql)} keeps")
+        merges.append(ColumnMerge(how, start, len(aggregate.buffers), find_element(aggregate)))
+    return tuple(merges)
+
+
+def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
+    """Plan how the only store of an operator merges rows with the same key, whose columns stay. Raises NoWay."""
+
+    def refuse(why: str | Words) -> NoWay:
+        return NoWay(words("operator {id} ({name}): {why}", id=has.id, name=wants.name, why=why))
+
+    merges = plan_merges(wants, "keys are in several checkpoints", refuse)
+    (store,) = has.stores
+    sessions, lead = None, 0
+    if wants.name == OperatorName.SESSIONS:
+        lead = len(list(named_fields(store.key_schema)))
+        fields = (fields_of(store.value_schema) or [])[:lead]
+        sessions = LongerSessions(lead, _find_session(fields, refuse), 0)
+    kept = [(name, bare(kind)) for name, kind in list(named_fields(store.value_schema))[lead:]]
+    if wants.aggregates is not None and [kind for _, kind in kept] != [
+        kind for _, kind in _list_buffers(wants.aggregates)
+    ]:
+        raise refuse("its state does not have the columns of the query that is described")
+    return StoreColumns(store.name, store.key_schema, store.value_schema, merges=merges, sessions=sessions)
+
+
+def _find_session(fields: Sequence[Json], refuse: Refuse) -> int:
+    window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
+    if window is None:
+        raise refuse("ckpt cannot tell which column of its state is the session")
+    return window
+
+
+def _list_buffers(aggregates: Sequence[DescribedAggregate]) -> list[tuple[str, str]]:
+    return [(buffer.name, bare(buffer.type)) for aggregate in aggregates for buffer in aggregate.buffers]
+
+
+def _list_starts(aggregates: Sequence[DescribedAggregate]) -> list[int]:
+    """The place of the first column of each aggregate."""
+    return list(_accumulate(len(aggregate.buffers) for aggregate in aggregates))
+
+
+def _accumulate(counts: Iterator[int]) -> Iterator[int]:
+    total = 0
+    for count in counts:
+        yield total
+        total += count

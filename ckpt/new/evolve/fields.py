@@ -1,0 +1,231 @@
+"""State that functions of users keep: its fields, and the variables of transformWithState, matched by their names.
+
+Nobody sees what such a function makes of its state, so no field is better than unknown.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckpt.advice import Hole, Words
+from ckpt.changes.plan import NoWay
+from ckpt.errors import argument
+from ckpt.formats.operators import TIMERS, list_variables
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import ColumnFamily, Json, Operator, StateVariable
+from ckpt.new.evolve.book import BOOK, ask_old
+from ckpt.new.evolve.origins import ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
+from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
+from ckpt.query.evolution import Knowledge, PartComparison, PartKind, bare, is_wider
+
+_WRAPPERS = ("groupState", "value")  # structs that Spark puts around the fields of a user
+_TIMEOUT = "timeoutTimestamp"
+_NO_TIMEOUT = -1  # ``GroupStateImpl.NO_TIMESTAMP``
+_LIST = "ListState"
+_BESIDE = ("$rowCounter_", "$count_", "$min_", "$ttl_")  # families that Spark keeps beside a variable
+Refuse = Callable[["str | Words"], NoWay]
+
+
+@dataclass
+class FieldPlanner:
+    """Matches the fields of structs; ``parts`` are what is then known of them."""
+
+    words: ColumnWords
+    refuse: Refuse
+    parts: list[PartComparison] = field(default_factory=list)
+
+    def plan(self, old: Json, new: Json, path: str = "") -> tuple[ColumnOrigin, ...] | None:
+        """Plan the fields of a struct; None where they stay as they are. Raises NoWay."""
+        before, after = list(named_fields(old)), list(named_fields(new))
+        matching = self._match(before, after, path)
+        origins = []
+        for number, (name, kind) in enumerate(after):
+            source, label = matching[number], _join(path, name)
+            if source is None:
+                origins.append(self._begin(name, kind, label, nullable=is_nullable((fields_of(new) or [])[number])))
+                continue
+            was = before[source][1]
+            if fields_of(was) is not None and fields_of(kind) is not None:
+                inner = self.plan(was, kind, path if name in _WRAPPERS else label)
+                origins.append(ColumnOrigin(source, fields=inner))
+                continue
+            if bare(was) != bare(kind) and not is_wider(kind, was):
+                types = f"{spell_schema(kind)}, in the state {spell_schema(was)}"
+                raise self.refuse(f"{label} is {types}: ckpt makes no such values of those")
+            if name != before[source][0] or bare(was) != bare(kind) or source != number:
+                why = f"{label} from {_join(path, before[source][0])}, a {spell_schema(was)}"
+                self.parts.append(PartComparison(PartKind.VALUE, source, number, Knowledge.UNKNOWN, why))
+            origins.append(ColumnOrigin(source))
+        for source, (name, _) in enumerate(before):
+            if source not in matching:
+                why = f"{_join(path, name)} is gone"
+                self.parts.append(PartComparison(PartKind.VALUE, source, None, Knowledge.UNKNOWN, why))
+        same = [origin.old for origin in origins] == list(range(len(before)))
+        kept = all(bare(was) == bare(kind) for (_, was), (_, kind) in zip(before, after, strict=False))
+        return None if same and kept and not any(origin.fields for origin in origins) else tuple(origins)
+
+    def _begin(self, name: str, kind: Json, label: str, *, nullable: bool) -> ColumnOrigin:
+        """A field that the state does not have."""
+        if label in self.words.defaults:
+            self.words.used.add(f"default {label}")
+            text = self.words.defaults[label]
+            why = f"{label} is {text} in all of the state, as {argument('default')} says"
+            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, why))
+            return ColumnOrigin(None, text, given=True)
+        if name == _TIMEOUT:
+            why = "no group of the state has a timeout"
+            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
+            return ColumnOrigin(None, _NO_TIMEOUT)
+        if not nullable:
+            raise self.refuse(BOOK.text("evolve_needs_default", label=label, default={label: Hole.VALUE}))
+        why = f"{label} is new, and NULL in the state that is there"
+        self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
+        return ColumnOrigin(None)
+
+    def _match(self, old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]], path: str) -> list[int | None]:
+        """The old place of each field. Raises NoWay where one may have been renamed."""
+        names = [name for name, _ in old]
+        matching: list[int | None] = []
+        answered = set()
+        for number, (name, _) in enumerate(new):
+            label = _join(path, name)
+            source = self.words.mapped.get(label)
+            if source is not None:
+                self.words.used.add(f"map_column {label}")
+                own = [_join(path, each) for each in names]
+                if source != "-" and source not in own:
+                    raise self.refuse(f"{source} is not in the state, which has {', '.join(own)}")
+                answered.add(number)
+                matching.append(None if source == "-" else own.index(source))
+            else:
+                matching.append(names.index(name) if name in names else None)
+        taken = [source for source in matching if source is not None]
+        if len(set(taken)) < len(taken):
+            raise self.refuse(f"two fields of {path or 'the state'} would be the same one of the state")
+        free = [source for source in range(len(old)) if source not in taken]
+        in_place = [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
+        for number, (name, kind) in enumerate(new):
+            label = _join(path, name)
+            if matching[number] is not None or number in answered or label in self.words.defaults:
+                continue
+            if in_place and number in free:  # as Spark does it, which passes over names
+                matching[number] = number
+                continue
+            rivals = [
+                _join(path, names[source])
+                for source in free
+                if bare(old[source][1]) == bare(kind) or is_wider(kind, old[source][1])
+            ]
+            if rivals:
+                ask = ask_old("map_column", label, rivals[0])
+                raise self.refuse(BOOK.text("evolve_which_field", label=label, rivals=" or ".join(rivals), asked=ask))
+        return matching
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def plan_variables(
+    has: Operator, wants: DescribedOperator, words: ColumnWords, refuse: Refuse
+) -> tuple[tuple[StoreColumns, ...], tuple[PartComparison, ...]]:
+    """Plan the variables of transformWithState: the stores that change, and what is known of each. Raises NoWay."""
+    planner = FieldPlanner(words, refuse)
+    old = {variable.name: variable for variable in has.variables}
+    new = {variable.name: variable for variable in list_variables(wants.properties)}
+    sources = _match_variables(old, new, words, refuse)
+    described = {family.name: family for store in wants.stores for family in store.families}
+    stores, gone = [], [variable for name, variable in old.items() if name not in sources.values()]
+    for store in has.stores:
+        families: list[FamilyColumns] = []
+        there = {family.name: family for family in store.column_families}
+        for name, variable in new.items():
+            source = sources[name]
+            if source is None:
+                continue
+            _check_variable(old[source], variable, refuse)
+            families += _plan_families(there, described, old[source], name, planner)
+        if any(family.changes for family in families):
+            families += [
+                FamilyColumns(name, None, there[name].value_schema)
+                for variable in gone
+                for name in _list_families(variable.name)
+                if name in there
+            ]
+            stores.append(StoreColumns(store.name, store.key_schema, store.value_schema, families=tuple(families)))
+    for number, name in enumerate(new):
+        source = sources[name]
+        if source is None:
+            part = PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, f"variable {name} is new")
+        else:
+            renamed = "" if source == name else f", from {source}"
+            why = f"variable {name} keeps its rows{renamed}; ckpt does not see what code makes of them"
+            part = PartComparison(PartKind.VALUE, number, number, Knowledge.UNKNOWN, why)
+        planner.parts.append(part)
+    for variable in gone:
+        stays = "" if stores else ": its rows stay, and a query that has it again finds them"
+        why = f"variable {variable.name} is gone{stays}"
+        planner.parts.append(PartComparison(PartKind.VALUE, 0, None, Knowledge.UNKNOWN, why))
+    return tuple(stores), tuple(planner.parts)
+
+
+def _match_variables(
+    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], words: ColumnWords, refuse: Refuse
+) -> dict[str, str | None]:
+    """The old name of each variable; None: it is new. Raises NoWay where one may have been renamed."""
+    sources: dict[str, str | None] = {name: name if name in old else None for name in new}
+    for name in new:
+        source = words.mapped.get(name)
+        if source is not None:
+            words.used.add(f"map_column {name}")
+            if source not in ("-", *old):
+                raise refuse(f"{source} is no variable of the state, which has {', '.join(old)}")
+            sources[name] = None if source == "-" else source
+    taken = [source for source in sources.values() if source is not None]
+    if len(set(taken)) < len(taken):
+        raise refuse("two variables would have the rows of the same one")
+    for name, source in sources.items():
+        if source is not None and name in old and source != name and name not in taken:
+            raise refuse(f"variable {name} is in the state too, and would be lost: rename it as well")
+        if source is not None or name in words.mapped:
+            continue
+        rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != TIMERS]
+        if rivals:
+            one_of, ask = " or ".join(rivals), ask_old("map_column", name, rivals[0])
+            raise refuse(BOOK.text("evolve_which_variable", variable=name, rivals=one_of, asked=ask))
+    return sources
+
+
+def _check_variable(old: StateVariable, new: StateVariable, refuse: Refuse) -> None:
+    """Raise NoWay where rows of one variable are none of another kind."""
+    if old.kind != new.kind:
+        raise refuse(f"variable {new.name} is a {new.kind}, in the state a {old.kind}")
+    if old.ttl != new.ttl:
+        has = "a time to live" if new.ttl else "no time to live"
+        raise refuse(f"variable {new.name} has {has}, and in the state it is otherwise: rows are kept in another form")
+
+
+def _list_families(variable: str) -> list[str]:
+    return [variable, *(f"{prefix}{variable}" for prefix in _BESIDE)]
+
+
+def _plan_families(
+    there: Mapping[str, ColumnFamily],
+    described: Mapping[str, DescribedFamily],
+    old: StateVariable,
+    name: str,
+    planner: FieldPlanner,
+) -> Iterator[FamilyColumns]:
+    """The families of a variable that is called ``name`` now. Raises NoWay."""
+    for before, after in zip(_list_families(old.name), _list_families(name), strict=True):
+        if before not in there or after not in described:
+            continue
+        has, wants = there[before], described[after]
+        if has.evolved:
+            raise planner.refuse(f"the schema of variable {old.name} has changed before, which only Spark reads")
+        if bare(has.key_schema) != bare(wants.key):
+            types = f"{bare(wants.key)}, in the state {bare(has.key_schema)}"
+            raise planner.refuse(f"the key of variable {name} is {types}, and ckpt changes no such key")
+        value = planner.plan(has.value_schema, wants.value, name) if before == old.name else None
+        schema = has.value_schema if value is None else wants.value
+        several = before == old.name and old.kind == _LIST
+        yield FamilyColumns(before, after, has.value_schema, schema, value, several=several)

@@ -1,0 +1,159 @@
+"""The stateful operators of a changed query beside those of a checkpoint: by kind and schema, never by number.
+
+Spark numbers them from the sink on, so that one more in the middle renumbers others (``IncrementalExecution``).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ckpt.changes.plan import NoWay
+from ckpt.errors import UsageError
+from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
+from ckpt.model import Operator
+from ckpt.new.evolve.book import BOOK, ask_old
+from ckpt.new.evolve.columns import plan_columns
+from ckpt.new.evolve.origins import ColumnWords, StoreColumns
+from ckpt.new.evolve.sources import PartChange, QueryChange
+from ckpt.query.compare import fits_schema, list_families
+from ckpt.query.description import DescribedOperator, QueryDescription
+from ckpt.query.evolution import Knowledge, OperatorComparison, PartComparison
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorChange(QueryChange):
+    """One stateful operator, in the checkpoint and in the query."""
+
+    name: str
+    parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known or columns change
+    stores: tuple[StoreColumns, ...] = ()  # whose columns change
+
+
+def match_operators(
+    there: Sequence[Operator], wanted: Sequence[DescribedOperator], mapped: Sequence[str] = ()
+) -> tuple[OperatorChange, ...]:
+    """Match the operators of a query with those of a checkpoint, in the order of the query; those that left come last.
+
+    ``mapped`` are ``OLD=NEW``, ids of operators, or ``-`` for none. Raises NoWay where two would fit; UsageError for a
+    wrong word.
+    """
+    old_of = _read_mapping(there, wanted, mapped)
+    as_before = len(there) == len(wanted) and all(map(_fits, there, wanted))
+    for new, wants in enumerate(wanted):
+        if new not in old_of:
+            taken = set(old_of.values())
+            free = [operator for operator in there if operator.id not in taken]
+            old_of[new] = there[new].id if as_before else _find_old(new, wants, free, wanted)
+    changes = [_describe(old_of[new], new, wants.name) for new, wants in enumerate(wanted)]
+    left = [operator for operator in there if operator.id not in old_of.values()]
+    verdict, why = Knowledge.FULL, "its state is left out"
+    if any(old is not None for old in old_of.values()):  # it decided which rows these have seen
+        verdict, why = Knowledge.UNKNOWN, f"{why}; the state of other operators comes from the rows that it let through"
+    gone = (OperatorChange(PartChange.REMOVED, old.id, None, verdict, why, old.name or "") for old in left)
+    return (*changes, *gone)
+
+
+def _read_mapping(
+    there: Sequence[Operator], wanted: Sequence[DescribedOperator], mapped: Sequence[str]
+) -> dict[int, int | None]:
+    old_of: dict[int, int | None] = {}
+    ids = {str(operator.id): operator for operator in there}
+    for word in mapped:
+        old, _, new = word.partition("=")
+        if old not in {"-", *ids} or new not in map(str, range(len(wanted))):
+            known = ", ".join(ids) or "none"
+            raise UsageError(BOOK.text("evolve_map_operator", ids=known, count=len(wanted)))
+        if int(new) in old_of:
+            raise UsageError.of("{--map-operator} names operator {new} of the query twice", new=new)
+        old_of[int(new)] = None if old == "-" else int(old)
+        if old != "-" and ids[old].name not in (None, wanted[int(new)].name):
+            raise NoWay(f"operator {old} of the checkpoint is of another kind than operator {new} of the query")
+    return old_of
+
+
+def _find_old(
+    new: int, wants: DescribedOperator, free: Sequence[Operator], wanted: Sequence[DescribedOperator]
+) -> int | None:
+    """Find the operator whose state one of the query continues; None: it is new. Raises NoWay."""
+    fitting = [operator for operator in free if _fits(operator, wants)]
+    rivals = [number for number, other in enumerate(wanted) if any(_fits(operator, other) for operator in fitting)]
+    if len(fitting) == 1 and rivals == [new]:
+        return fitting[0].id
+    ask = ask_old("map_operator", new)
+    if fitting:
+        ids = ", ".join(str(operator.id) for operator in fitting)
+        raise NoWay(BOOK.text("evolve_which_operator", new=new, kind=wants.name, ids=ids, asked=ask))
+    alike = [operator for operator in free if operator.name == wants.name and not _fits_any(operator, wanted)]
+    changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
+    if len(alike) == len(changed) == 1:
+        return alike[0].id
+    if alike:
+        ids = ", ".join(str(operator.id) for operator in alike)
+        raise NoWay(BOOK.text("evolve_other_columns", new=new, kind=wants.name, ids=ids, asked=ask))
+    return None
+
+
+def _fits(has: Operator, wants: DescribedOperator) -> bool:
+    """Tell whether Spark takes the state of one operator for that of another."""
+    if has.name not in (None, wants.name) or not wants.stores:  # before 4.0 Spark describes neither
+        return has.name in (None, wants.name)
+    if {store.name for store in has.stores} != {store.name for store in wants.stores}:
+        return False
+    stores = {store.name: {family.name: family for family in list_families(store)} for store in has.stores}
+    pairs = [(stores[store.name].get(family.name), family) for store in wants.stores for family in store.families]
+    may_differ = wants.name in TRANSFORM_WITH_STATE  # whose variables come and go
+    if not may_differ and any(old is None for old, _ in pairs):
+        return False
+    with_values = wants.name != OperatorName.DEDUPLICATION  # Spark does not compare the values of these
+    return all(
+        fits_schema(new.key, old.key) and (not with_values or fits_schema(new.value, old.value))
+        for old, new in pairs
+        if old is not None
+    )
+
+
+def _describe(old: int | None, new: int, name: str) -> OperatorChange:
+    if old is None:
+        why = "begins empty: it knows rows from now on only"
+        return OperatorChange(PartChange.ADDED, None, new, Knowledge.FROM_NOW_ON, why, name)
+    change = PartChange.SAME if old == new else PartChange.MOVED
+    why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
+    return OperatorChange(change, old, new, Knowledge.UNKNOWN, why, name)
+
+
+def judge_operators(
+    changes: Sequence[OperatorChange],
+    there: Sequence[Operator],
+    query: QueryDescription,
+    old: QueryDescription | None,
+    compared: Sequence[OperatorComparison],
+    words: ColumnWords,
+    watermark_ms: int,
+) -> Iterator[OperatorChange]:
+    """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
+
+    ``compared`` are the operators of both queries where the old one is known; the watermark is of the newest batch.
+    """
+    by_new = {comparison.new: comparison for comparison in compared}
+    by_id = {operator.id: operator for operator in there}
+    for change in changes:
+        if change.new is None or change.old is None or query.operators is None:
+            yield change
+            continue
+        comparison = by_new.get(change.new)
+        wrote = old.operators[change.old] if comparison is not None and old is not None and old.operators else None
+        parts = None if comparison is None else comparison.parts
+        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, words, watermark_ms)
+        if parts is None and not plan.stores:
+            yield change
+            continue
+        verdict = max((part.verdict for part in plan.parts), key=lambda each: each.rank, default=Knowledge.FULL)
+        reasons = [part.why for part in plan.parts if part.verdict is verdict]
+        full = verdict is Knowledge.FULL
+        keeps = "its state is kept, in other columns" if plan.stores else "keeps its state, and computes what it did"
+        why = keeps if full else "; ".join(reasons)
+        kind = PartChange.CHANGED if plan.stores else change.change
+        yield replace(change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores)
+
+
+def _fits_any(has: Operator, wanted: Sequence[DescribedOperator]) -> bool:
+    return any(_fits(has, wants) for wants in wanted)

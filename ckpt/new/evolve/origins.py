@@ -1,0 +1,107 @@
+"""Where each column of new state comes from, and what a person says about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ckpt.errors import UsageError, argument
+from ckpt.model import Json
+from ckpt.new.evolve.book import BOOK
+from ckpt.query.aggregates import Merge
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOrigin:
+    """The origin of a column of new state."""
+
+    old: int | None  # the place of a column of the old state; None: all rows have the constant
+    constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave for a key
+    derived: bool = False  # the column of another function: as a number of this type, the constant where it is NULL
+    window: tuple[int, int] | None = None  # the length and offset in microseconds of windows made of shorter ones
+    given: bool = False  # the constant is a text that a person gave
+    fields: "tuple[ColumnOrigin, ...] | None" = None  # a struct of these fields of the column
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMerge:
+    """How columns of rows are merged that get the same key."""
+
+    how: Merge
+    first: int  # place of the first column
+    count: int
+    element: Json = None  # the type of the elements of a list or a set
+
+
+@dataclass(frozen=True, slots=True)
+class LongerSessions:
+    """Session windows whose gap is longer: those of a group that now meet become one."""
+
+    lead: int  # columns of values in front of those of aggregates
+    window: int  # which of them is the session
+    added_us: int  # microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyColumns:
+    """A column family of a store of new state."""
+
+    name: str  # in the old state
+    new_name: str | None  # None: it is left out
+    old_schema: Json  # of its values, a StructType in Spark's JSON
+    value_schema: Json = None
+    value: tuple[ColumnOrigin, ...] | None = None  # None: values stay as they are
+    several: bool = False  # a value is a list of such rows
+    key_schema: Json = None  # where the store has other keys: a StructType in Spark's JSON
+    key_encoder: Json = None  # of those keys
+    indexed: bool = False  # as of ``StoreColumns``
+
+    @property
+    def changes(self) -> bool:
+        """True if it has another name or other values."""
+        return self.name != self.new_name or self.value is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreColumns:
+    """The columns of a store of new state."""
+
+    name: str
+    key_schema: Json  # StructTypes in Spark's JSON
+    value_schema: Json
+    key: tuple[ColumnOrigin, ...] | None = None  # None: keys stay as they are
+    value: tuple[ColumnOrigin, ...] | None = None  # None: likewise
+    merges: tuple[ColumnMerge, ...] | None = None  # rows may get the same key; () if they are alike: one of them stays
+    indexed: bool = False  # a key ends with the index of a row of a join, which is no part of the grouping key
+    sessions: LongerSessions | None = None  # with ``merges``, which number the columns after the leading ones
+    families: tuple[FamilyColumns, ...] = ()  # of a store that has any
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """The words of a person about columns, as ``ckpt state show`` names them; it is noted which of them applied."""
+
+    mapped: Mapping[str, str] = field(default_factory=dict)  # old column, or ``-``, by new column
+    defaults: Mapping[str, str] = field(default_factory=dict)  # value by new key column
+    used: set[str] = field(default_factory=set)  # options with their column
+
+    def check_used(self) -> None:
+        """Raise UsageError for a word that named no column that changes."""
+        for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
+            for column in columns:
+                if f"{option} {column}" not in self.used:
+                    raise UsageError(f"{argument(option)}: no operator that keeps its state can use column {column}")
+
+
+def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """Parse ``OLD=NEW`` words: the old column, or ``-``, by the new one. Raises UsageError."""
+    mapped: dict[str, str] = {}
+    for word in pairs:
+        old, equals, new = word.partition("=")
+        if not (old and equals and new) or new in mapped:
+            raise UsageError(BOOK.text("evolve_map_column", word=word))
+        mapped[new] = old
+    return mapped
+
+
+def is_nullable(field: Json) -> bool:
+    """Tell whether a field of a StructType may be NULL."""
+    return not (isinstance(field, dict) and field.get("nullable") is False)

@@ -1,0 +1,303 @@
+"""``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ckpt.advice import Setting, Words, join
+from ckpt.changes.check_fix import ANY_START
+from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
+from ckpt.changes.steps import Changed, FileStep, plan_writing, read_files, sidecar
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.formats.offsets import CHANGING, NAMING
+from ckpt.inspection.inspection import inspect
+from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.new.evolve.book import BOOK
+from ckpt.new.evolve.logs import has_names, plan_logs
+from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_operators
+from ckpt.new.evolve.origins import ColumnWords, parse_mapping
+from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
+from ckpt.query.compare import compare_operators, compare_sources
+from ckpt.query.description import QueryDescription
+from ckpt.query.evolution import Knowledge, compare_signatures
+from ckpt.restart.findings import Severity
+from ckpt.restart.remedies import commit_planned
+from ckpt.storage import Storage
+from ckpt.texts import instant
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveOptions:
+    """Decisions of a person about the change."""
+
+    map_source: tuple[str, ...] = ()  # OLD=NEW
+    start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
+    map_operator: tuple[str, ...] = ()  # OLD=NEW
+    columns: ColumnWords = field(default_factory=ColumnWords)
+    accept_from_now_on: bool = False
+    from_query: QueryDescription | None = None  # that wrote the checkpoint
+
+    @staticmethod
+    def parse(
+        map_source: Sequence[str] = (),
+        map_operator: Sequence[str] = (),
+        map_column: Sequence[str] = (),
+        default: Mapping[str, str] | None = None,
+        start: Mapping[str, str] | None = None,
+        from_query: QueryDescription | str | None = None,
+        *,
+        accept_from_now_on: bool,
+    ) -> "EvolveOptions":
+        """Take the arguments of ``evolve``; ``from_query`` may be a path. Raises UsageError."""
+        return EvolveOptions(
+            tuple(map_source),
+            dict(start or {}),
+            tuple(map_operator),
+            ColumnWords(parse_mapping(map_column), dict(default or {})),
+            accept_from_now_on,
+            QueryDescription.read(from_query) if isinstance(from_query, str) else from_query,
+        )
+
+
+PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[FileStep]]
+"""A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvolvePlan(ChangePlan):
+    """The files that differ, in the checkpoint itself or in a new one, and what the query then knows."""
+
+    command: ClassVar[str] = "evolve"
+
+    sources: tuple[SourceChange, ...] = ()
+    operators: tuple[OperatorChange, ...] = ()
+    into: str | None = None  # the new checkpoint; None: in place
+    written: bool = False  # the new checkpoint is complete
+    batch: int | None = None  # the newest committed batch in the new checkpoint
+    query_id: str | None = None  # in it
+    new_id: bool = False
+    needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
+    files: int = 0  # in it
+    bytes: int = 0
+    sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
+
+    @property
+    def verdict(self) -> Knowledge:
+        """The worst of its parts; unknown where it was refused before they were judged."""
+        verdicts = (part.verdict for part in self.parts)
+        default = Knowledge.FULL if self.refused is None else Knowledge.UNKNOWN
+        return max(verdicts, key=lambda verdict: verdict.rank, default=default)
+
+    @property
+    def knows_less(self) -> tuple[str, ...]:
+        """The verdict and reason of each part that is not as if the query had run from the beginning."""
+        kinds: Mapping[str, Sequence[QueryChange]] = {"source": self.sources, "operator": self.operators}
+        return tuple(
+            f"{kind} {part.old if part.new is None else part.new} ({part.verdict}): {part.why}"
+            for kind, parts in kinds.items()
+            for part in parts
+            if part.verdict is not Knowledge.FULL
+        )
+
+    @property
+    def parts(self) -> tuple[QueryChange, ...]:
+        """All sources and operators."""
+        return (*self.sources, *self.operators)
+
+
+def plan_evolution(
+    storage: Storage, query: QueryDescription, options: EvolveOptions, plan_state: PlanState | None
+) -> EvolvePlan:
+    """Plan what changes so that a query continues from a checkpoint; without ``plan_state`` in place.
+
+    Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
+    """
+    inspection = inspect(read_checkpoint(storage, batches=0))
+    plan = EvolvePlan(inspection=inspection, needed=True)
+    checkpoint = inspection.checkpoint
+    try:
+        _check_logs(checkpoint)
+        changes = match_sources(checkpoint, query, options.map_source, options.start)
+        changes = tuple(resume_sources(storage, checkpoint, query, changes))
+        operators = _match_operators(checkpoint, query, changes, options)
+        plan = replace(plan, sources=changes, operators=operators)
+        _check_changes(checkpoint, query, plan, options)
+        state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
+    except NoWay as error:
+        return replace(plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _KnowsLess))
+    steps = (*state, *plan_logs(storage, checkpoint, query, changes))
+    if not steps:
+        plan = replace(plan, needed=False, why="the query continues from it as it is")
+        problem = _compare(query, checkpoint)
+        return plan if problem is None else plan.refusing(problem)
+    plan = replace(plan, steps=steps if plan_state else _guard(storage, checkpoint, steps))
+    changed = view_changed(storage, plan, copied=plan_state is not None)
+    after = inspect(read_checkpoint(changed))
+    problem = ANY_START.refuse(inspection, after) or _compare(query, after.checkpoint)
+    if problem is not None:
+        return plan.refusing(problem)
+    first = () if plan_state else (STOP_FIRST,)
+    return replace(plan, inspection_after=after, warnings=(*first, *_warn(checkpoint, query, plan)))
+
+
+def view_changed(storage: Storage, plan: EvolvePlan, *, copied: bool) -> Changed:
+    """Return the checkpoint as the plan leaves it; ``copied``: as what a new one is copied from."""
+    return Changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=copied)
+
+
+def _match_operators(
+    checkpoint: Checkpoint, query: QueryDescription, sources: Sequence[SourceChange], options: EvolveOptions
+) -> tuple[OperatorChange, ...]:
+    """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
+    old = options.from_query
+    if old is not None and (problem := _compare(old, checkpoint)) is not None:
+        raise NoWay(BOOK.text("evolve_other_old", problem=problem))
+    if query.unsupported is not None:
+        raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
+    if query.operators is not None:
+        changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
+        compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
+        columns, newest = options.columns, checkpoint.offsets.newest
+        watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, watermark_ms))
+        columns.check_used()
+        return judged
+    if checkpoint.stateful is False:
+        return ()
+    why = f"Spark could not plan the query where it was described: {query.unplanned}"
+    return tuple(
+        OperatorChange(PartChange.SAME, operator.id, operator.id, Knowledge.UNKNOWN, why, operator.name or "")
+        for operator in checkpoint.operators
+    )
+
+
+def _pair_parts(parts: Sequence[QueryChange]) -> dict[int, int]:
+    """Give the old number of each source or operator of the query that is one of the checkpoint."""
+    stays = (part for part in parts if part.change is not PartChange.REPLACED)
+    return {part.new: part.old for part in stays if part.old is not None and part.new is not None}
+
+
+def _plan_state(
+    plan_state: PlanState | None,
+    storage: Storage,
+    checkpoint: Checkpoint,
+    query: QueryDescription,
+    changes: Sequence[OperatorChange],
+) -> Iterator[FileStep]:
+    """Steps for the state; none where it stays as it is. Raises NoWay, StorageError."""
+    if all(change.old == change.new and not change.stores for change in changes):
+        return
+    if plan_state is None:
+        raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
+    yield from plan_state(storage, checkpoint, query, changes)
+
+
+def _check_logs(checkpoint: Checkpoint) -> None:
+    """Raise NoWay where the newest batch does not say where the sources are."""
+    latest = checkpoint.offsets.latest
+    if checkpoint.unfinished:
+        raise NoWay(NEVER_FINISHED)
+    if checkpoint.kind is Kind.CONTINUOUS:
+        raise NoWay(OF_EPOCHS)
+    if latest is None:
+        raise NoWay("no batch was ever planned: any query starts here as a new one")
+    for batch in (latest, checkpoint.offsets.before(latest)):
+        entry = None if batch is None else checkpoint.offsets.entries.get(batch)
+        if isinstance(entry, Unreadable):
+            parts = {"file": f"{OFFSETS}/{batch}", "reason": entry.reason, "uri": checkpoint.uri}
+            raise NoWay(BOOK.text("evolve_unreadable", **parts), BOOK.advise("evolve_repair", **parts))
+
+
+def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan, options: EvolveOptions) -> None:
+    """Raise NoWay for a change that would lose rows, or mix state, without an error of Spark."""
+    names = [source.name for source in query.sources]
+    if any(names) and not all(names):
+        raise NoWay("some sources of the query have names and others have not: Spark starts no such query")
+    latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
+    gone = [change for change in plan.sources if change.is_gone and not change.unread]
+    if gone and latest != committed and latest is not None:
+        numbers = ", ".join(str(change.old) for change in gone)
+        raise _of_planned(checkpoint, latest, BOOK.text("evolve_unread_rows", numbers=numbers))
+    joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
+    order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
+    if joined and order != sorted(order) and options.from_query is None:
+        raise NoWay(BOOK.text("evolve_order_of_sides"))
+    changed = [part for part in plan.operators if part.stores]
+    if changed and latest != committed and latest is not None:
+        raise _of_planned(checkpoint, latest, BOOK.text("evolve_columns_change", new=changed[0].new))
+    for part in plan.parts if not options.accept_from_now_on else ():
+        kind = "source" if isinstance(part, SourceChange) else "operator"
+        columns = part.parts if isinstance(part, OperatorChange) else ()
+        new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
+        if new:
+            raise _KnowsLess(BOOK.text("evolve_knows_columns_less", new=part.new, reasons="; ".join(new)))
+        if part.verdict is Knowledge.FROM_NOW_ON:
+            raise _KnowsLess(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
+
+
+class _KnowsLess(NoWay):
+    """Refused until somebody accepts it."""
+
+
+def _of_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
+    """Refuse what must not change while a batch is planned, and advise how it is planned again."""
+    parts = {"latest": latest, "before": latest - 1, "uri": checkpoint.uri}
+    reason = BOOK.text("evolve_planned", why=why, commit=commit_planned(checkpoint, "the old query"), **parts)
+    return NoWay(reason, BOOK.advise("evolve_plan_again", **parts))
+
+
+def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
+    """Why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
+    findings = (
+        *compare_sources(query, checkpoint).findings,
+        *compare_operators(query, checkpoint, query.spark).findings,
+    )
+    for finding in findings:
+        if finding.diagnosis.severity is Severity.ERROR:
+            return f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}"
+    return None
+
+
+def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
+    """Replace the newest offsets by a mark during the steps: no query starts meanwhile. Raises StorageError."""
+    path = f"{OFFSETS}/{checkpoint.offsets.latest}"
+    checksums = sidecar(path)
+    own = [step for step in steps if step.path == path]
+    others = [step for step in steps if step.path not in (path, checksums)]
+    names = [name for name in (path, checksums) if checkpoint.listing.info(name) is not None]
+    was = read_files(storage, names)
+    after = own[-1].after if own else was[path]
+    assert isinstance(after, bytes)
+    first = [FileStep(checksums, was[checksums], None)] if checksums in was else []
+    mark = FileStep(path, was[path], CHANGING, like=path)
+    written = [
+        replace(step, before=CHANGING) if step.path == path else step
+        for step in plan_writing(storage, checkpoint.listing, path, after)
+        if step.path == path or step.before is None
+    ]
+    return (*first, mark, *others, *written)
+
+
+def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[Words]:
+    newest = checkpoint.offsets.newest
+    assert newest is not None
+    yield from _warn_of_names(query, newest)
+    if checkpoint.state is None and plan.operators:
+        yield BOOK.text("evolve_format_1")
+    metadata = newest.metadata
+    if metadata is not None and metadata.watermark_ms > 0 and any(change.is_new for change in plan.sources):
+        yield BOOK.text("evolve_watermark", watermark=instant(metadata.watermark_ms))
+    if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
+        yield BOOK.text("evolve_gone_rows")
+
+
+def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[Words]:
+    named = any(source.name is not None for source in query.sources)
+    if named == has_names(newest):
+        return
+    if named:
+        both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
+        yield BOOK.text("evolve_with_names", both=both)
+    else:
+        yield BOOK.text("evolve_without_names", names=" and ".join(NAMING))

@@ -1,0 +1,338 @@
+"""The sources of a changed query beside those of a checkpoint: which is which, and where a new one begins."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from urllib.parse import unquote
+
+from ckpt.advice import Words, words
+from ckpt.changes.plan import NoWay
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.history import sources
+from ckpt.checkpoint.sources.ends import parse_json
+from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import SourceView, decode, kind_named, kind_of, parse_offset
+from ckpt.errors import UsageError, argument, one_line
+from ckpt.formats.names import CompactibleLog, compactible_log
+from ckpt.formats.sourcelogs import parse_source_log
+from ckpt.model import Unreadable
+from ckpt.new.evolve.book import BOOK, ask_old
+from ckpt.query.description import DescribedSource, QueryDescription
+from ckpt.query.evolution import Knowledge
+from ckpt.storage import Storage
+from ckpt.storage.locations import is_inside
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Names that Spark takes (``DataStreamReader.name``)."""
+
+
+class PartChange(StrEnum):
+    """The change of a source or an operator from a checkpoint to a query."""
+
+    SAME = "same"
+    ADDED = "added"
+    REMOVED = "removed"
+    MOVED = "moved"  # to another place
+    RENAMED = "renamed"  # it got a name, lost it, or has another one
+    REPLACED = "replaced"  # by another folder, topic or kind of source
+    CHANGED = "changed"  # it keeps its state, in other columns
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """A source or a stateful operator, in the checkpoint and in the query."""
+
+    change: PartChange
+    old: int | None  # its number in the checkpoint
+    new: int | None  # its number in the query
+    verdict: Knowledge
+    why: str | Words
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChange(QueryChange):
+    """One source, in the checkpoint and in the query."""
+
+    start: str | None = None  # the offset after which a new source begins; None: where its reader options say
+    ignores_log: bool = False  # it begins there although an earlier run left a log of it
+    unread: bool = False  # no batch has planned rows of it
+    left_log: str | None = None  # the folder of the log that an earlier run left, from which it continues
+
+    @property
+    def is_new(self) -> bool:
+        """True if the query begins to read it."""
+        return self.change in (PartChange.ADDED, PartChange.REPLACED)
+
+    @property
+    def is_gone(self) -> bool:
+        """True if the query reads a source of the checkpoint no longer."""
+        return self.change in (PartChange.REMOVED, PartChange.REPLACED)
+
+
+class Unclear(NoWay):
+    """Raised if a source of the query fits several of the checkpoint; ``reason`` is the text without the question."""
+
+    def __init__(self, reason: Words, ask: Words) -> None:
+        """Put the question after the reason."""
+        super().__init__(words("{reason}: {ask}", reason=reason, ask=ask))
+        self.reason = reason
+
+
+def match_sources(
+    checkpoint: Checkpoint, query: QueryDescription, mapped: Sequence[str] = (), starts: Mapping[str, str] | None = None
+) -> tuple[SourceChange, ...]:
+    """Match the sources of a query with those of a checkpoint, in the order of the query; those that left come last.
+
+    ``mapped`` are ``OLD=NEW``, each a number or a name, or ``-`` for none; ``starts`` offsets by source of the query.
+    Raises NoWay where two would fit, or a source is what ckpt does not know; UsageError for a wrong word.
+    """
+    there, newest = sources(checkpoint), checkpoint.offsets.newest
+    assert newest is not None
+    for source in query.sources:
+        if source.name is not None and not _NAME.fullmatch(source.name):
+            raise UsageError(f"{one_line(source.name)} is not a name that Spark accepts for a source")
+    old_of = _read_mapping(mapped, there, query.sources)
+    gone = {old for old, new in _pairs(mapped, there, query.sources) if new is None}
+    changes: list[SourceChange] = []
+    for new, wants in enumerate(query.sources):
+        if new not in old_of:
+            taken = {*old_of.values(), *gone}
+            old_of[new] = _find_old(wants, new, query.sources, [view for view in there if view.index not in taken])
+    if is_read_twice(checkpoint.listing, newest) and [*old_of.items()] != [(view.index, view.index) for view in there]:
+        raise NoWay(BOOK.text("evolve_one_reader"))
+    seeds = {_find_new(name, query.sources): text for name, text in (starts or {}).items()}
+    left = {view.index for view in there} - {old for old in old_of.values() if old is not None}
+    for new, wants in enumerate(query.sources):
+        old = old_of[new]
+        if old is not None and new in seeds:
+            raise UsageError(BOOK.text("evolve_continues", new=new, uri=checkpoint.uri, old=old))
+        if old is not None:
+            changes.append(_describe_kept(there[old], wants, new))
+            continue
+        replaced = new if new in left else None
+        left.discard(new)
+        changes.append(_describe_new(wants, new, replaced, seeds.get(new)))
+    why = "its offset is left out"
+    changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
+    unread = {view.index for view in there if view.offset is None}
+    return tuple(_judge_change(replace(change, unread=change.old in unread), checkpoint) for change in changes)
+
+
+def resume_sources(
+    storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changes: Sequence[SourceChange]
+) -> Iterator[SourceChange]:
+    """Continue a new source that was read once before, and left out for a while, where it stopped.
+
+    Spark leaves its folder. With that log and no offset, the source would read every file of the log again. Raises
+    StorageError.
+    """
+    for change in changes:
+        if not change.is_new or change.start is not None or change.ignores_log or change.new is None:
+            yield change
+            continue
+        wants, folder = query.sources[change.new], name_folder(change.new, query.sources[change.new].name)
+        text = _find_last_offset(checkpoint, wants.name)
+        if wants.kind == SourceType.FILE:
+            log = compactible_log(checkpoint.listing.in_folder(folder))
+            files = _read_last_files(storage, folder, log)
+            inside = (
+                wants.path is not None and bool(files) and all(is_inside(unquote(path), wants.path) for path in files)
+            )
+            text = (text or f'{{"logOffset":{log.latest}}}') if inside and _is_left(checkpoint, folder) else None
+        elif text is not None and wants.topics is not None and _find_topics(text) - set(wants.topics):
+            text = None
+        if text is None:
+            yield change
+        else:
+            why = BOOK.text("evolve_read_before", offset=one_line(text), start={str(change.new): "null"})
+            yield replace(change, start=text, left_log=folder, why=why)
+
+
+def _find_last_offset(checkpoint: Checkpoint, name: str | None) -> str | None:
+    """Find the newest offset of a name that the newest offsets lack."""
+    logs = (checkpoint.offsets.readable(batch) for batch in reversed(checkpoint.offsets.ids))
+    lines = (source for log in logs if log is not None and name is not None for source in log.sources)
+    return next((line.text for line in lines if line.name == name and line.text is not None), None)
+
+
+def _is_left(checkpoint: Checkpoint, folder: str) -> bool:
+    """Tell whether a folder is of no source of the newest batch."""
+    newest = checkpoint.offsets.newest
+    number = len(newest.sources) if newest else 0
+    return folder not in {source_folder(checkpoint.listing, newest, index) for index in range(number)}
+
+
+def _read_last_files(storage: Storage, folder: str, log: CompactibleLog) -> tuple[str, ...]:
+    """Read the files that the newest entry of a log names, as URIs. Raises StorageError."""
+    if log.latest is None or log.interval <= 0:
+        return ()
+    path = f"{folder}/{log.name_of(log.latest)}"
+    entries = parse_source_log(path, storage.read(path))
+    return () if isinstance(entries, Unreadable) else tuple(file.path for file in entries)
+
+
+def _find_topics(text: str) -> frozenset[str]:
+    offset = parse_offset(text.encode())
+    return kind_of(offset).find_topics(offset)
+
+
+def _pairs(
+    mapped: Sequence[str], there: Sequence[SourceView], wanted: Sequence[DescribedSource]
+) -> Iterator[tuple[int | None, int | None]]:
+    """Read ``OLD=NEW``. Raises UsageError."""
+    for word in mapped:
+        old, equals, new = word.rpartition("=")
+        if not (old and equals and new):
+            raise UsageError.of("{--map-source}: write it as OLD=NEW, numbers or names of sources; - is none")
+        names = [view.name for view in there]
+        yield (
+            None if old == "-" else _find_number(old, names, f"{argument('map_source')}: the checkpoint"),
+            None if new == "-" else _find_new(new, wanted),
+        )
+
+
+def _find_new(word: str, wanted: Sequence[DescribedSource]) -> int:
+    return _find_number(word, [source.name for source in wanted], "the query")
+
+
+def _find_number(word: str, names: Sequence[str | None], where: str) -> int:
+    """Return the place of a source by its name or number. Raises UsageError."""
+    if word in names:
+        return names.index(word)
+    if word.isascii() and word.isdecimal() and int(word) < len(names):
+        return int(word)
+    raise UsageError(f"{where} has no source {one_line(word)}; it has {len(names)}, from 0 on")
+
+
+def _read_mapping(
+    mapped: Sequence[str], there: Sequence[SourceView], wanted: Sequence[DescribedSource]
+) -> dict[int, int | None]:
+    """Read the old source of each new one, as far as it was said. Raises UsageError, NoWay."""
+    old_of: dict[int, int | None] = {}
+    for old, new in _pairs(mapped, there, wanted):
+        if new is None:
+            continue
+        if new in old_of or (old is not None and old in old_of.values()):
+            raise UsageError.of("{--map-source} names source {new} of the query, or its old one, twice", new=new)
+        old_of[new] = old
+        if old is not None:
+            _check_pair(there[old], wanted[new], new)
+    return old_of
+
+
+def _check_pair(has: SourceView, wants: DescribedSource, new: int) -> None:
+    """Refuse to continue from an offset that the new source cannot read. Raises NoWay."""
+    if has.offset is not None and has.type != SourceType.UNKNOWN and has.type != wants.kind:
+        raise NoWay(f"source {new} of the query is {wants.kind}, and source {has.index} of the checkpoint {has.type}")
+    lost = has.topics - set(wants.topics) if wants.topics is not None else frozenset()
+    if lost:
+        parts = {"lost": one_line(", ".join(sorted(lost))), "index": has.index, "map_source": f"-={new}"}
+        raise NoWay(BOOK.text("evolve_topics_lost", new=new, **parts))
+
+
+def _find_old(
+    wants: DescribedSource, new: int, wanted: Sequence[DescribedSource], free: Sequence[SourceView]
+) -> int | None:
+    """Find the source of the checkpoint from which one of the query continues; None: it is new. Raises NoWay."""
+    if wants.name is not None and any(view.name == wants.name for view in free):
+        named = next(view for view in free if view.name == wants.name)
+        return named.index if _may_be(named, wants) else None
+    read = [view for view in free if view.offset is not None]  # where it is not, it is as good as new
+    fitting = [view for view in read if _may_be(view, wants) and not _is_named_otherwise(view, wanted)]
+    certain = [view for view in fitting if _is_certain(view, wants)]
+    if len(certain) == 1:
+        return certain[0].index
+    alike = [number for number, other in enumerate(wanted) if any(_may_be(view, other) for view in fitting)]
+    if len(certain or fitting) == 1 and alike == [new]:
+        return (certain or fitting)[0].index
+    if not fitting:
+        return next((view.index for view in free if view.offset is None and view.index == new), None)
+    numbers = ", ".join(str(view.index) for view in fitting)
+    reason = BOOK.text("evolve_which_source", new=new, kind=wants.kind, numbers=numbers)
+    raise Unclear(reason, ask_old("map_source", new))
+
+
+def _is_named_otherwise(view: SourceView, wanted: Sequence[DescribedSource]) -> bool:
+    """Tell whether another source of the query has the name of one of the checkpoint."""
+    return view.name is not None and any(source.name == view.name for source in wanted)
+
+
+def _may_be(has: SourceView, wants: DescribedSource) -> bool:
+    """Tell whether a source may be the one of the checkpoint, by its kind, topics and folder."""
+    if has.offset is not None and has.type not in (wants.kind, SourceType.UNKNOWN):
+        return False
+    if wants.topics is not None and has.topics - set(wants.topics):
+        return False
+    return not (has.kind.reads_files and has.files and wants.path is not None) or _reads_in(has, wants.path)
+
+
+def _is_certain(has: SourceView, wants: DescribedSource) -> bool:
+    """Tell whether its topics or its folder show that a source is the one of the checkpoint."""
+    if has.topics and wants.topics is not None:
+        return has.topics <= set(wants.topics)
+    return bool(has.files) and wants.path is not None and "*" not in wants.path and _reads_in(has, wants.path)
+
+
+def _reads_in(has: SourceView, folder: str) -> bool:
+    if any(sign in folder for sign in "*?[{"):
+        return True
+    return all(is_inside(unquote(path), folder) for path in has.files)
+
+
+def _describe_kept(has: SourceView, wants: DescribedSource, new: int) -> SourceChange:
+    change = PartChange.SAME
+    if has.index != new and not (has.name and has.name == wants.name):
+        change = PartChange.MOVED
+    if wants.name != _given_name(has.name):
+        change = PartChange.RENAMED
+    return SourceChange(change, has.index, new, Knowledge.FULL, "continues where it is")
+
+
+def _given_name(name: str | None) -> str | None:
+    """A name in an offset log v2 that somebody gave: without names Spark writes numbers."""
+    return None if name is None or name.isdecimal() else name
+
+
+def _judge_change(change: SourceChange, checkpoint: Checkpoint) -> SourceChange:
+    """Say of a source that leaves a query with state that its rows stay in it."""
+    if not change.is_gone or change.unread or checkpoint.stateful is False:
+        return change
+    what = "the old source" if change.is_new else "it"
+    why = words("{why}; rows of {what} that are in the state cannot be taken out", why=change.why, what=what)
+    return replace(change, verdict=Knowledge.IMPOSSIBLE, why=why)
+
+
+def _judge_start(wants: DescribedSource) -> tuple[Knowledge, str]:
+    """Tell which rows a new source begins with, by the options of its reader."""
+    if wants.kind not in (SourceType.KAFKA, SourceType.DELTA):
+        known = wants.kind in (SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH)
+        return Knowledge.FULL if known else Knowledge.UNKNOWN, "begins where its reader options say"
+    if wants.schema is None:  # a description that does not have the options
+        return Knowledge.UNKNOWN, "begins where its reader options say"
+    begins = ", ".join(f"{name}={one_line(value)}" for name, value in wants.start.items())
+    if wants.kind == SourceType.KAFKA:
+        begins = "" if begins == "startingoffsets=earliest" else begins or "startingoffsets=latest, the default"
+    if begins:
+        return Knowledge.FROM_NOW_ON, f"begins where its reader options say ({begins})"
+    return Knowledge.FULL, "begins with its first row"
+
+
+def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: str | None) -> SourceChange:
+    change = PartChange.ADDED if replaced is None else PartChange.REPLACED
+    verdict, why = _judge_start(wants)
+    if seed is None:
+        return SourceChange(change, replaced, new, verdict, why)
+    what = f"{argument('start')} {new}"
+    kind, value = kind_named(wants.kind), parse_json(seed, what)
+    if value is None:
+        return SourceChange(change, replaced, new, verdict, why, ignores_log=True)
+    if kind.reads_files or not kind.settable:
+        raise UsageError(f"{what}: a {wants.kind} source cannot be given a place: it begins as its reader options say")
+    end = kind.parse_end(value, what)
+    topics = kind.find_topics(decode(end.value))
+    if wants.topics is not None and topics - set(wants.topics):
+        raise UsageError(f"{what} has a topic to which the source does not subscribe")
+    why = "knows rows after its start only"
+    return SourceChange(change, replaced, new, Knowledge.FROM_NOW_ON, why, start=end.text)

@@ -1,0 +1,260 @@
+"""Stored form of an operator's rows: the keys and values of each store or column family.
+
+Beside what a unit shows there is what Spark derives from it: how many rows a join side has for a key, when values
+expire, timers by time. ``ckpt.state.native.contradictions`` compares the same things.
+
+Whether a row of a join side was joined, Spark's reader leaves out, so it is not in an export: an outer join emits
+those that were not when they expire. It is known for rows that the old checkpoint has, and for those that say so in a
+column ``matched``; it is never guessed.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.formats.rows.arrow import whole
+from ckpt.formats.rows.keys import MakeRows
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.statefiles import JOIN_COUNTS, TIMED_KEYS, TIMED_ROWS
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import Json
+from ckpt.new.fill.fitting import Misfit, make_struct
+from ckpt.new.fill.frames import MATCHED, Taken
+from ckpt.state.native.entries import entries_of, make_raw
+from ckpt.state.native.groups import number_groups, number_occurrences
+from ckpt.state.reading.columns import TTL
+from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.units import StateUnit, UnitKind
+
+_LENGTH = 4
+_WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column
+
+
+@dataclass(frozen=True, slots=True)
+class StoreContent:
+    """The contents of one store or column family."""
+
+    name: str
+    keys: Any  # an array of structs
+    values: Any  # likewise; or a list of bytes objects
+    unique: bool = False  # each row of the unit is one of them, and no key may be there twice
+
+
+def make_contents(
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+) -> Iterator[StoreContent]:
+    """Everything that is stored for a unit. Raises Misfit.
+
+    Keys of ``rows`` are as Spark compares them, and ``matched`` is None where it is not stored. ``schemas`` are those
+    of keys and values, by store or column family. ``make`` encodes the rows of a list, ``delimiter`` is between them.
+    """
+    match rows.unit.kind:
+        case UnitKind.SIDE:
+            timed = is_timed(rows.unit)
+            yield from _make_timed_side(rows, schemas, delimiter, make) if timed else _make_join_side(rows, schemas)
+        case UnitKind.LIST:
+            yield from _make_list(rows, schemas, delimiter, make)
+        case UnitKind.TIMERS:
+            yield from _make_timers(rows, schemas)
+        case UnitKind.MAP | UnitKind.VALUE:
+            *parts, value = rows.columns
+            name = rows.unit.variable or ""
+            key = make_struct(schemas[name][0], parts) if parts[1:] else parts[0]
+            yield StoreContent(name, key, value, unique=True)
+            if rows.unit.ttl:
+                yield _make_index(name, schemas, key, _read_expiry_times(name, value))
+        case _:
+            key, value = rows.columns
+            yield StoreContent(rows.unit.stores[0], key, value, unique=True)
+
+
+def _make_empty_values(kind: Json, count: int) -> Any:
+    """Values of an index, which hold nothing."""
+    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], np.ones(count, bool))
+
+
+def _read_expiry_times(variable: str, values: Any) -> Any:
+    """When values expire, in ms. Raises Misfit for NULL."""
+    times = values.field(TTL)
+    missing = np.asarray(times.is_null())
+    if missing.any():
+        raise Misfit(int(np.argmax(missing)), f"{TTL} is NULL, but each value of {variable} has a time to live")
+    return times
+
+
+def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
+    """Return the entries that expire, by time."""
+    name = f"$ttl_{variable}"
+    key, value = schemas[name]
+    return StoreContent(name, make_struct(key, [times, keys]), _make_empty_values(value, len(keys)))
+
+
+def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+    key, times = rows.columns
+    name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
+    index = name.replace("_keyToTimestamp", "_timestampToKey")
+    for own, columns in ((name, [key, times]), (index, [times, key])):
+        kind, value = schemas[own]
+        yield StoreContent(own, make_struct(kind, columns), _make_empty_values(value, len(key)), unique=True)
+
+
+def _make_list(
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+) -> Iterator[StoreContent]:
+    """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
+    name = rows.unit.variable or ""
+    keys, elements = rows.columns
+    groups, first = _group_keys(keys)
+    own: Any = keys.take(whole(pa.int64(), first))
+    yield StoreContent(name, own, _merge_rows(groups, len(first), make(schemas[name][1], elements, True), delimiter))
+    counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
+    counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
+    if counter in schemas:
+        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts]))
+    if rows.unit.ttl:
+        times: Any = np.full(len(first), np.iinfo(np.int64).max)
+        np.minimum.at(times, groups, np.asarray(_read_expiry_times(name, elements)))
+        least = whole(pa.int64(), times)
+        yield _make_index(name, schemas, own, least)
+        kind = schemas[f"$min_{name}"][1]
+        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least]))
+
+
+def _merge_rows(groups: Any, count: int, rows: Sequence[bytes], delimiter: bytes) -> list[bytes]:
+    """The value of each of so many keys: the rows of its group, each behind its length."""
+    rows_by_key: list[list[bytes]] = [[] for _ in range(count)]
+    for group, row in zip(groups.tolist(), rows, strict=True):
+        rows_by_key[group].append(len(row).to_bytes(_LENGTH, "little") + row)
+    return [delimiter.join(parts) for parts in rows_by_key]
+
+
+def is_timed(unit: StateUnit) -> bool:
+    """Tell whether a unit is a side of a join in state format 4, whose keys have the time of the row."""
+    return unit.buffer is not None and unit.buffer.name.endswith((TIMED_ROWS, TIMED_KEYS))
+
+
+def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
+    """The keys of a side of a join in state format 4, with the event time of each row, which exports lack.
+
+    ``SymmetricHashJoinStateManagerV4`` takes it from the column of the watermark: of a window it is the end. Raises
+    Misfit where that column is not known, or NULL.
+    """
+    (_, key), (_, value) = named_fields(unit.schema)
+    fields = list(named_fields(key))
+    of_watermark = [n for n, field in enumerate(fields_of(value) or ()) if _WATERMARK in json.dumps(field)]
+    if len(of_watermark) != 1 or "timestamp" in json.dumps([kind for _, kind in fields[:-1]]):
+        why = "of joins in state format 4 ckpt writes those whose time is one column of the values, and none of the key"
+        raise Misfit(None, why)
+    times = columns[1].flatten()[of_watermark[0]]
+    if pa.types.is_struct(times.type):
+        times = times.flatten()[1]
+    missing = np.asarray(times.is_null())
+    if missing.any():
+        raise Misfit(int(np.argmax(missing)), "its event time is NULL")
+    return make_struct(key, [*columns[0].flatten()[:-1], times.cast(pa.int64())])
+
+
+def _make_timed_side(
+    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+) -> Iterator[StoreContent]:
+    """Join state format 4: the rows of a key and time are one value, and as many empty rows are found by time.
+
+    ``SymmetricHashJoinStateManagerV4.append``: it keeps those by time where the input has event time.
+    """
+    keys, values = rows.columns
+    name = rows.unit.buffer.name if rows.unit.buffer else ""
+    value, by_time = schemas[name][1], name.replace(TIMED_ROWS, TIMED_KEYS)
+    groups, first = _group_keys(keys)
+    own: Any = keys.take(whole(pa.int64(), first))
+    stored = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
+    yield StoreContent(name, own, _merge_rows(groups, len(first), make(value, stored, True), delimiter))
+    nothing = make(schemas[by_time][1], _make_empty_values(schemas[by_time][1], len(keys)), True)
+    yield StoreContent(by_time, own, _merge_rows(groups, len(first), nothing, delimiter))
+
+
+def _group_keys(keys: Any) -> tuple[Any, Any]:
+    """For each row the number of its key, counted as they come, and the first row of each."""
+    codes = number_groups([keys], len(keys))
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks: Any = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[inverse] if len(keys) else inverse, first[order]
+
+
+def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+    """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
+    keys, values = rows.columns
+    name = rows.unit.buffer.name if rows.unit.buffer else ""
+    groups, first = _group_keys(keys)
+    numbers = whole(pa.int64(), number_occurrences(groups))
+    kind, value = schemas[name]
+    indexed = make_struct(kind, [*keys.flatten(), numbers])
+    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
+    yield StoreContent(name, indexed, own)
+    counter = f"{rows.unit.side}-{JOIN_COUNTS}"
+    counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
+    there = keys.take(whole(pa.int64(), first))
+    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts]))
+
+
+Joined: TypeAlias = dict[bytes, list[bool]]
+"""Of each row of the old checkpoint whether it was joined, in the order of its numbers."""
+
+
+def find_matches(
+    chosen: Chosen,
+    unit: StateUnit,
+    columns: Sequence[Any],
+    column: Any,
+    only: int | None,
+    joined: dict[str, Joined],
+) -> Any:
+    """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
+
+    ``columns`` are keys and values, ``column`` is what the column ``matched`` says, or NULL; ``only`` is the old
+    partition that has all of these keys, where there is one. ``joined`` keeps what was read, by unit.
+    """
+    if not column.null_count:
+        return column
+    matched = column.to_pylist()
+    own = _encode_rows(unit, columns)
+    if unit.label not in joined:
+        joined[unit.label] = _read_joined(chosen, unit, only)
+    every, known = joined[unit.label], dict[bytes, list[bool]]()
+    counts = Counter(name for name, is_matched in zip(own, matched, strict=True) if is_matched is None)
+    for row, name in enumerate(own):
+        if matched[row] is None:
+            flags = known.setdefault(name, [*every.get(name, ())])
+            if len(set(flags)) == 1:
+                matched[row] = flags[0]
+            elif len(flags) == counts[name]:
+                matched[row] = flags.pop(0)
+                counts[name] -= 1
+            else:
+                why = "rows like it differ in it" if flags else "the checkpoint has no such row"
+                raise Misfit(row, f"it is unknown whether it was joined already ({why}): add a column {MATCHED}")
+    return pa.array(matched, pa.bool_())
+
+
+def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
+    numbered: dict[bytes, list[tuple[int, bool]]] = {}
+    for entries in entries_of(chosen, unit, only):
+        names = _encode_rows(unit, make_raw(unit, entries).columns[:2])
+        numbers = np.arange(len(entries.keys)) if is_timed(unit) else entries.keys.flatten()[-1]
+        flags = entries.values.flatten()[-1]
+        for name, number, flag in zip(names, np.asarray(numbers).tolist(), flags.to_pylist(), strict=True):
+            numbered.setdefault(name, []).append((number, flag))
+    return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}
+
+
+def _encode_rows(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
+    """Rows as bytes that are equal where keys and values are."""
+    kinds: list[Json] = [kind for _, kind in named_fields(unit.schema)]
+    keys, values = (rows_from(kind, column).to_list() for kind, column in zip(kinds, columns, strict=True))
+    return [key + value for key, value in zip(keys, values, strict=True)]

@@ -1,0 +1,271 @@
+"""Rows of a unit, of frames or an export, as the columns of Spark's reader: the inverse of ``state.native.entries``."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ckpt.errors import CkptError, UsageError, one_line
+from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.formats.rows.types import arrow_type
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import Json
+from ckpt.new.book import BOOK
+from ckpt.new.fill.fitting import Misfit, check_not_null, fit_array, make_struct
+from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, columns_of, find_blurred, holds_void
+from ckpt.state.reading.units import StateUnit
+
+MATCHED = "matched"
+"""Of a join side: whether a row was joined already. Not in an export; it may be given for rows."""
+
+_IGNORED = re.compile(rf"{PARTITION}|__index_level_\d+__")
+"""Columns that are not state: Spark's own, and the index that pandas writes."""
+
+
+_VALUES = frozenset({"value", "list_element", "user_map_value"})
+"""Parts of a row whose columns may have grown since; keys may not."""
+
+_AGGREGATING = AGGREGATIONS | {OperatorName.SESSIONS}
+_NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
+"""Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL forever."""
+
+
+def read_columns(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
+    """The columns of the unit's schema, of their Arrow types. Raises Misfit.
+
+    ``exported`` are the columns that an export had: others of the flat shape that may be NULL came with another query,
+    and are NULL. A column that it had is never missing by intention.
+    """
+    rows = np.arange(table.num_rows)
+    names = [name for name, _ in named_fields(unit.schema)]
+    headers = [name for name in table.column_names if not (_IGNORED.fullmatch(name) or (unit.side and name == MATCHED))]
+    if len(set(headers)) < len(headers):
+        raise Misfit(None, f"the column {next(name for name in headers if headers.count(name) > 1)} is there twice")
+    raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in headers)
+    if raw:
+        return _read_raw(unit, table, headers, rows)
+    for column in [*_find_new_columns(unit, headers, exported)]:
+        table = table.append_column(column.name, pa.nulls(len(rows), arrow_type(column.type)))
+        headers.append(column.name)
+    return _read_flat(unit, table, headers, rows)
+
+
+def _find_new_columns(unit: StateUnit, headers: list[str], exported: Collection[str] | None) -> Iterator[Column]:
+    """Columns of values that came with another query. Raises Misfit for one that cannot be NULL, or be told."""
+    kept = columns_of(unit).kept
+    for column in kept if exported is not None else ():
+        if column.name in headers or column.name in (exported or ()) or column.path[0] not in _VALUES:
+            continue
+        if sum(other.path == column.path for other in kept) > 1:
+            raise Misfit(
+                None, f"{column.name} is new, and several columns are called {column.path[-1]}: add the column"
+            )
+        if not _may_be_null(unit.schema, column.places):
+            raise Misfit(None, f"{column.name} is new, and must not be NULL: add the column")
+        if unit.operator_name in _AGGREGATING and column.path[-1] not in _NO_ROW_YET:
+            raise Misfit(
+                None, f"{column.name} is new, and its value for a group without rows is unknown: add the column"
+            )
+        yield column
+
+
+def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
+    """Tell whether the field at a position may be NULL itself."""
+    own = (fields_of(kind) or [])[places[0]]
+    inner = own.get("type") if isinstance(own, dict) else None
+    return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False
+
+
+def _read_raw(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
+    kinds = dict(named_fields(unit.schema))
+    _check_columns(headers, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
+    columns = []
+    for name, kind in kinds.items():
+        if name not in headers:
+            voids = [pa.nulls(len(rows), arrow_type(own)) for _, own in named_fields(kind)]
+            columns.append(make_struct(kind, voids, np.ones(len(rows), bool)))  # of void, or of nothing: no file has it
+            continue
+        array = fit_array(kind, table.column(name), rows, name)
+        check_not_null({"nullable": False}, array, rows, name)
+        columns.append(array)
+    return columns
+
+
+def _check_columns(headers: list[str], needed: list[str], known: list[str]) -> None:
+    """Raise Misfit for a column that is missing, or is not one."""
+    missing = [name for name in needed if name not in headers]
+    strange = [name for name in headers if name not in known]
+    if missing:
+        raise Misfit(None, f"the column {missing[0]} is missing; there should be {', '.join(needed)}")
+    if strange:
+        raise Misfit(
+            None, (f"the column {strange[0]} is not a column of the state; there should be {', '.join(needed)}")
+        )
+
+
+def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
+    kept = columns_of(unit).kept
+    names = [column.name for column in kept]
+    _check_columns(headers, names, names)
+    leaves = {
+        column.places: (column, fit_array(column.type, table.column(column.name), rows, column.name)) for column in kept
+    }
+    tree = _Tree(rows, leaves, {places: ".".join(path) for path, places in find_blurred(unit.schema)})
+    everywhere: Any = np.ones(len(rows), bool)
+    return [
+        tree.build_leaf((ordinal,), {"nullable": False}, everywhere)
+        if (ordinal,) in leaves
+        else tree.build_struct((ordinal,), kind, everywhere)
+        for ordinal, (_, kind) in enumerate(named_fields(unit.schema))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Leaves that are put back into structs."""
+
+    rows: Any
+    leaves: Mapping[tuple[int, ...], tuple[Column, Any]]
+    blurred: Mapping[tuple[int, ...], str]  # structs of which the flat shape does not tell NULL from one of NULLs
+
+    def build_leaf(self, places: tuple[int, ...], own: Json, there: Any) -> Any:
+        column, array = self.leaves[places]
+        check_not_null(own, array, self.rows, column.name, there)
+        return array
+
+    def build_struct(self, places: tuple[int, ...], kind: Json, there: Any) -> Any:
+        """The struct at a position, which is NULL where it is not ``there``."""
+        columns = []
+        for ordinal, own in enumerate(fields_of(kind) or ()):
+            at = (*places, ordinal)
+            inner = own.get("type") if isinstance(own, dict) else None
+            if at in self.leaves:
+                columns.append(self.build_leaf(at, own, there))
+            elif fields_of(inner):
+                columns.append(self.build_struct(at, inner, there & self._find_present(at, own)))
+            else:
+                columns.append(pa.nulls(len(self.rows), arrow_type(inner)))
+        return make_struct(kind, columns, there)
+
+    def _find_present(self, places: tuple[int, ...], own: Json) -> Any:
+        """Where a struct below key or value is not NULL."""
+        inside = [array for at, (_, array) in self.leaves.items() if at[: len(places)] == places]
+        empty: Any = np.ones(len(self.rows), bool)
+        for array in inside:
+            empty &= np.asarray(array.is_null())
+        if places in self.blurred:
+            if empty.any():
+                name = self.blurred[places]
+                row = int(self.rows[np.argmax(empty)])
+                raise Misfit(row, f"the flat shape does not say of {name} {BLURRED}: export it with the shape raw")
+            return ~empty
+        if all_may_be_null(own) or not isinstance(own, dict) or own.get("nullable") is False:
+            return np.ones(len(self.rows), bool)
+        return ~empty
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a unit, and the file that they are in."""
+
+    name: str | None
+    table: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where rows were before they were put together, part by part: the file, if any, and each row's place in it."""
+
+    parts: Sequence[tuple[str | None, Sequence[int]]]
+
+    def locate_row(self, row: int) -> tuple[str | None, int]:
+        """The name of the file that a row was in, if any, and its place there, from 0 on."""
+        part = 0
+        while row >= len(self.parts[part][1]):
+            row -= len(self.parts[part][1])
+            part += 1
+        name, places = self.parts[part]
+        return name, int(places[row])
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The rows of a unit, checked against its schema."""
+
+    unit: StateUnit
+    columns: Sequence[Any]  # of the unit's schema
+    matched: Any  # of a join side: what the column of that name says, or NULL
+    place: str
+    origin: Origin
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def make_error(self, misfit: Misfit) -> CkptError:
+        """The error that names a row as its owner counts: from 1 on, in its file."""
+        name, row = (None, None) if misfit.row is None else self.origin.locate_row(misfit.row)
+        if misfit.other is None:
+            return _make_error(self.place, self.unit, name, row, misfit.why)
+        other_name, other = self.origin.locate_row(misfit.other)
+        which = f"row {other + 1}" + (f", {other_name}" if other_name != name else "")
+        return _make_error(self.place, self.unit, name, row, f"{misfit.why} {which}")
+
+
+def take_piece(source_name: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
+    """Read rows of a unit. Raises CkptError where they are not as its schema says."""
+    try:
+        columns, matched = read_columns(unit, piece.table, exported), _take_matched(piece.table)
+    except Misfit as misfit:
+        raise _make_error(source_name, unit, piece.name, misfit.row, misfit.why) from None
+    return Taken(unit, columns, matched, source_name, Origin([(piece.name, range(piece.table.num_rows))]))
+
+
+def _take_matched(table: Any) -> Any:
+    """The column ``matched``, or NULL. Raises Misfit."""
+    if MATCHED not in table.column_names:
+        return pa.nulls(table.num_rows, pa.bool_())
+    column = table.column(MATCHED).combine_chunks()
+    if not pa.types.is_boolean(column.type):
+        raise Misfit(None, f"{MATCHED} has the Arrow type {column.type}, and must be true or false")
+    return column
+
+
+def _make_error(source_name: str, unit: StateUnit, name: str | None, row: int | None, why: str) -> CkptError:
+    where = [unit.label, *([f"row {row + 1}"] if row is not None else []), *([name] if name else [])]
+    return CkptError(one_line(f"{source_name}: {', '.join(where)}: {why}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Tables in memory, by the label of their unit."""
+
+    tables: Mapping[str, Any]
+    place: str = "frames"
+
+    @property
+    def labels(self) -> Collection[str]:
+        """The units of which there are rows."""
+        return self.tables.keys()
+
+
+def table_of(frame: Any) -> Any:
+    """A frame as an Arrow table: of Arrow, of pandas, or of Spark. Raises UsageError for anything else."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all()
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "toArrow"):  # of Spark 4
+        return frame.toArrow()
+    if hasattr(frame, "toPandas"):
+        frame = frame.toPandas()
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except pa.ArrowException as error:
+            raise UsageError(BOOK.text("frames_no_table", error=one_line(str(error)))) from None
+    raise UsageError(BOOK.text("frames_of_what", kind=type(frame).__name__))

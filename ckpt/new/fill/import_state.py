@@ -1,0 +1,202 @@
+"""``ckpt import-state`` as calls: a new checkpoint whose state are rows that were given, checked against its schema.
+
+Everything but the rows comes from a checkpoint of the query: the one that the rows were exported from, or one that a
+new query has made without any state.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from os import fspath
+from typing import Any
+
+from ckpt.changes.backup import choose_options
+from ckpt.errors import CkptError, one_line
+from ckpt.model import Location
+from ckpt.new.copy.placing import Watcher, check_apart
+from ckpt.new.exchange import Exchange
+from ckpt.new.fill.export_folder import Export, open_export
+from ckpt.new.fill.filling import is_keyless
+from ckpt.new.fill.frames import Frames, table_of
+from ckpt.new.fill.workplace import fill
+from ckpt.new.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
+from ckpt.new.rewrite.writing import make_new
+from ckpt.state.native.show import state_count
+from ckpt.state.reading.reading import Chosen
+
+
+def import_state(
+    export: str,
+    like: Location,
+    into: str,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    provider: str | None = None,
+    partitions: int | None = None,
+    format_version: int | None = None,
+    new_id: bool = False,
+    plan: bool = False,
+    jobs: int | None = None,
+    by: Exchange | None = None,
+    watcher: Watcher | None = None,
+) -> Rewrite:
+    """Write a new checkpoint whose state is an export that was edited; without Spark.
+
+    Its state is what the export has, and nothing else. All else is as in ``like``, which is only read: the checkpoint
+    that was exported, at the same batch, or one of a new query that has no state yet. The rows of one operator in
+    one partition are in memory at once, and those of one file.
+
+    Args:
+        export: What ``ckpt export-state --all-units`` has written, in Parquet or Delta and the shape raw or flat.
+        like: The checkpoint: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        into: A path or URI of a folder that does not exist, or holds no file.
+        storage_options: For the file systems of all three, where they are remote.
+        provider: ``hdfs`` or ``rocksdb``; by default as in ``like``.
+        partitions: The number of shuffle partitions; by default as in ``like``.
+        format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
+        new_id: Give the new checkpoint a query id of its own.
+        plan: Check all rows, and only say what would be written.
+        jobs: How many processes check and make files, at most; by default as many as there are cores.
+        by: Who checks and writes: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        watcher: Called with the number of partitions written so far, and the number of all.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: A place cannot be read, or the new one not be written; nothing is left
+            of it then, as far as it can be removed.
+        CkptError: A row is not what the state's schema says, a key is there twice, or the export belongs to another
+            batch or query; the text names the row and why.
+        StateDamaged: Files of the state of ``like`` are missing or damaged.
+        UsageError: A URI or option is wrong, or one place is inside another.
+
+    >>> import tempfile
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = ckpt.export_state(old, to=f"{folder}/state", all_units=True, engine="native")
+    ...     made = ckpt.import_state(f"{folder}/state", old, f"{folder}/new", provider="rocksdb")
+    >>> made.batch, made.new.provider.value, len(made.changed)
+    (9, 'rocksdb', 1)
+
+    """
+    check_apart(export, into)
+    source = open_export(export, choose_options(export, storage_options or {}))
+    form = (provider, partitions, format_version)
+    return _write(
+        source, fspath(like), into, storage_options or {}, form, by, jobs, new_id=new_id, plan=plan, watcher=watcher
+    )
+
+
+def write_state(
+    frames: Mapping[str, Any],
+    *,
+    like: Location,
+    into: str,
+    storage_options: Mapping[str, str] | None = None,
+    provider: str | None = None,
+    partitions: int | None = None,
+    format_version: int | None = None,
+    new_id: bool = False,
+    by: Exchange | None = None,
+) -> Rewrite:
+    """Import frames in memory instead of an export.
+
+    Args:
+        frames: A frame for each unit of state by its label (``StateUnit.label``): a ``pyarrow.Table``, or a DataFrame
+            of pandas or Spark, with the columns of ``read_state_arrow`` in the shape flat or raw. They are all of the
+            state as of the newest committed batch of ``like``.
+        like: As of ``import_state``.
+        into: As of ``import_state``.
+        storage_options: As of ``import_state``.
+        provider: As of ``import_state``.
+        partitions: As of ``import_state``.
+        format_version: As of ``import_state``.
+        new_id: As of ``import_state``.
+        by: As of ``import_state``: ``ckpt.types.Executors()`` leaves a DataFrame of Spark where it is; else its rows
+            come here.
+
+    Raises:
+        CkptError: As of ``import_state``.
+
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> rows = ckpt.read_state_arrow(old).slice(0, 3)
+    >>> made = ckpt.write_state({"operator 0": rows}, like=old, into="memory://edited")
+    >>> [(written.unit.label, written.rows) for written in made.units]
+    [('operator 0', 3)]
+
+    """
+    source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
+    form = (provider, partitions, format_version)
+    return _write(source, fspath(like), into, storage_options or {}, form, by, None, new_id=new_id)
+
+
+def _write(
+    source: Export | Frames,
+    like: str,
+    into: str,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    by: Exchange | None,
+    jobs: int | None,
+    *,
+    new_id: bool,
+    plan: bool = False,
+    watcher: Watcher | None = None,
+) -> Rewrite:
+    """Check all rows, and write it where it is not only planned. Raises CkptError."""
+    chosen, selection, rewrite = plan_rewrite(like, into, options, form, new_id=new_id, of_values=True)
+    if rewrite.refused:
+        return rewrite
+    _check_units(source, like, [unit.unit.label for unit in rewrite.units])
+    if isinstance(source, Export):
+        _check_belongs(source, like, options, chosen)
+        rewrite = replace(rewrite, imported=True, exported_id=source.query_id)
+    counts: Counter[str] = Counter()
+    files = partial(fill, chosen, rewrite, source, options, by, jobs, counts)
+    count = partial(_count_rows, source, rewrite, counts)
+    if not plan:
+        writes = by is not None and by.writes
+        return make_new(chosen, selection, rewrite, options, files, count, watcher, tasks_write=writes)
+    deque(files(None), maxlen=0)
+    return replace(rewrite, units=tuple(count()))
+
+
+def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
+    """How many rows of each unit there were, and how many the export had as it was written."""
+    before = source.rows if isinstance(source, Export) else {}
+    for unit in rewrite.units:
+        yield replace(unit, rows=counts[unit.unit.label], exported=before.get(unit.unit.label))
+
+
+def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> None:
+    """Raise CkptError where there are rows of other units than the checkpoint has."""
+    missing = [f"has no rows of {label}" for label in units if label not in source.labels]
+    strange = [f"has rows of {label}" for label in source.labels if label not in units]
+    for why in (*missing, *strange):
+        raise CkptError(one_line(f"{source.place} {why}, and the state of {like} consists of: {'; '.join(units)}"))
+
+
+def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen: Chosen) -> None:
+    """Raise CkptError where batches of the checkpoint would be missing in the state, or be in it twice."""
+    batch, problem = chosen.moment.batch, None
+    if export.query_id is not None and export.query_id == chosen.moment.query_id:
+        if export.batch != batch:
+            problem = (
+                f"has the state of batch {export.batch}, and the newest committed batch of {like} is {batch}: export "
+                "that one"
+            )
+        elif export.planned_ms - {chosen.moment.planned_ms}:
+            problem = (
+                f"has the state of a different batch {batch}: {like} has planned that batch again since; "
+                "export it again"
+            )
+    else:
+        counts = state_count(like, choose_options(like, options), batch=batch)
+        for count in counts.units:
+            if count.rows and not is_keyless(count.unit):
+                problem = (
+                    f"is of another query than {like}, whose state has {count.rows:,} rows of {count.unit.label} "
+                    "that would be lost: start the new query once without rows, and use its checkpoint"
+                )
+                break
+    if problem is not None:
+        raise CkptError(one_line(f"{export.place} {problem}"))

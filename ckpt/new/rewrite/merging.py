@@ -1,0 +1,245 @@
+"""Columns of groups that have become one group, merged as Spark's aggregate functions merge their buffers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ckpt.errors import Undecodable
+from ckpt.formats.operators import OperatorName
+from ckpt.formats.rows.arrow import lists, structs
+from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.types import named_fields, struct_of
+from ckpt.model import Json, Operator, Provider
+from ckpt.new.evolve.origins import ColumnMerge, LongerSessions, StoreColumns
+from ckpt.new.rewrite.stored_rows import Stored, array_of, encode_rows, join_stored
+from ckpt.query.aggregates import Merge
+
+_DEDUPLICATIONS = (OperatorName.DEDUPLICATION, OperatorName.DEDUPLICATION_WITHIN_WATERMARK)
+_REGISTER_BITS, _REGISTERS_IN_A_WORD = 6, 10  # ``HyperLogLogPlusPlusHelper``
+_BITS = {Merge.BIT_AND: np.bitwise_and, Merge.BIT_OR: np.bitwise_or, Merge.BIT_XOR: np.bitwise_xor}
+
+
+def feeds_another(operator: Operator, operators: Sequence[Operator]) -> bool:
+    """Tell whether a deduplication passes its rows to another operator, which has each query's row of a shared key."""
+    return len(operators) > 1 and operator.name in _DEDUPLICATIONS
+
+
+def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMerge]) -> list[Any]:
+    """Merge the rows of each group, which lie together from one of ``starts`` to the next; columns are Arrow arrays.
+
+    Raises Undecodable where a sum does not fit its type.
+    """
+    groups = _Groups(starts, len(columns[0]) if columns else 0)
+    merged: list[Any] = []
+    for merge in merges:
+        own = columns[merge.first : merge.first + merge.count]
+        if merge.how in (Merge.LIST, Merge.SET):
+            merged.append(groups.merge_lists(own[0], merge.element, distinct=merge.how is Merge.SET))
+        else:
+            merged += groups.merge(merge.how, own)
+    return merged
+
+
+@dataclass(frozen=True)
+class RowMerging:
+    """Merges rows of a store that have the same key, as ``StoreColumns.merges`` says."""
+
+    columns: StoreColumns
+    provider: Provider
+
+    def merge(self, rows: Stored) -> Stored:
+        """Merge rows that have the same key. Raises Undecodable."""
+        merges = self.columns.merges or ()
+        if self.columns.sessions is not None:
+            return self._merge_sessions(rows, self.columns.sessions, merges)
+        codes = np.asarray(rows.keys.dictionary_encode().indices)
+        if not merges:
+            return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
+        repeated = np.bincount(codes)[codes] > 1
+        if not repeated.any():
+            return rows
+        several = np.flatnonzero(repeated)
+        order = several[np.argsort(codes[several], kind="stable")]
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        groups = rows.take(order)
+        columns = merge_columns(self._decode(groups), starts, merges)
+        values = self._encode(columns, len(starts))
+        return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
+
+    def _encode(self, arrays: list[Any], count: int) -> Any:
+        return encode_rows(self.columns.value_schema, arrays, count, self.provider)
+
+    def _decode(self, rows: Stored) -> list[Any]:
+        """The columns of new values."""
+        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
+        blobs = rows_of([version + value for value in rows.values.to_pylist()])
+        return list(structs_of(self.columns.value_schema, blobs, "value").flatten())
+
+    def _merge_sessions(self, rows: Stored, sessions: LongerSessions, merges: tuple[ColumnMerge, ...]) -> Stored:
+        """Lengthen sessions, and merge those of a group that meet (``MergingSessionsIterator``)."""
+        fields, columns = list(named_fields(self.columns.value_schema)), self._decode(rows)
+        start, end = (np.asarray(each.cast(pa.int64())) for each in columns[sessions.window].flatten())
+        own = [number for number in range(sessions.lead) if number != sessions.window]
+        key = struct_of(fields[number] for number in own)
+        groups = structs([fields[number][0] for number in own], [columns[number] for number in own], len(rows))
+        codes = np.asarray(array_of(rows_from(key, groups).to_list()).dictionary_encode().indices)
+        order = np.lexsort((start, codes))
+        codes, start = codes[order], start[order]
+        end = _accumulate_ends(codes, end[order] + sessions.added_us)
+        begins: Any = np.append(True, (codes[1:] != codes[:-1]) | (start[1:] > end[:-1]))
+        starts = np.flatnonzero(begins)
+        kind = columns[sessions.window].flatten()[0].type
+        ends = end[np.append(starts[1:], len(start)) - 1]
+        times = [pa.array(each).cast(kind) for each in (start[starts], ends)]
+        taken = [column.take(pa.array(order)) for column in columns]
+        lead = [column.take(pa.array(starts)) for column in taken[: sessions.lead]]
+        names = [name for name, _ in named_fields(fields[sessions.window][1])]
+        lead[sessions.window] = structs(names, times, len(starts))
+        merged = merge_columns(taken[sessions.lead :], starts, merges) if merges else []
+        values = self._encode([*lead, *merged], len(starts))
+        return Stored(rows.take(order[starts]).keys, values)
+
+
+class _Groups:
+    """Groups of rows that lie together."""
+
+    def __init__(self, starts: Any, count: int) -> None:
+        self.starts = starts
+        sizes: Any = np.diff(np.append(starts, count))
+        self.numbers: Any = np.repeat(np.arange(len(starts)), sizes)
+
+    def merge(self, how: Merge, columns: Sequence[Any]) -> list[Any]:
+        match how:
+            case Merge.COUNT:
+                return [self._add(column) for column in columns]
+            case Merge.SUM:
+                return self._merge_sums(*columns)
+            case Merge.AVERAGE:
+                return [_where(self._any(columns[0].is_null()), self._add(columns[0])), self._add(columns[1])]
+            case Merge.LEAST | Merge.GREATEST:
+                return [self._find_extreme(column, greatest=how is Merge.GREATEST) for column in columns]
+            case Merge.BIT_AND | Merge.BIT_OR | Merge.BIT_XOR:
+                neutral = -1 if how is Merge.BIT_AND else 0
+                return [self._reduce(column, _BITS[how], neutral) for column in columns]
+            case Merge.MOMENTS:
+                return self._merge_moments([_floats(column) for column in columns])
+            case Merge.COMOMENTS:
+                return self._merge_comoments([_floats(column) for column in columns])
+            case Merge.REGISTERS:
+                return [self._merge_registers(column) for column in columns]
+        return [column.take(pa.array(self.starts)) for column in columns]
+
+    def _any(self, mask: Any) -> Any:
+        return np.logical_or.reduceat(np.asarray(mask), self.starts)
+
+    def _reduce(self, column: Any, function: Any, neutral: Any) -> Any:
+        """NULL is no value; a group without one has NULL."""
+        values = np.asarray(column.fill_null(neutral))
+        return _where(~self._any(column.is_valid()), pa.array(function.reduceat(values, self.starts), column.type))
+
+    def _add(self, column: Any) -> Any:
+        if pa.types.is_decimal(column.type):
+            table = pa.table({"group": self.numbers, "value": column}).group_by("group", use_threads=False)
+            sums = table.aggregate([("value", "sum")])["value_sum"].combine_chunks()
+            about = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+            self._check_room(about, 10.0 ** (column.type.precision - column.type.scale))
+            return sums.cast(column.type)
+        if pa.types.is_integer(column.type):
+            self._check_room(np.asarray(column.fill_null(0)).astype(np.float64), 2.0**63)
+        return self._reduce(column, np.add, 0)
+
+    def _check_room(self, about: Any, limit: float) -> None:
+        if (np.abs(np.add.reduceat(about, self.starts)) >= limit * (1 - 1e-9)).any():
+            raise Undecodable("sums of groups that are merged do not fit their type")
+
+    def _merge_sums(self, sums: Any, are_empty: Any = None) -> list[Any]:
+        merged = self._add(sums)
+        if are_empty is None:
+            return [merged]
+        empty = np.asarray(are_empty)
+        overflowed = self._any(np.asarray(sums.is_null()) & ~empty)
+        return [_where(overflowed, merged), pa.array(np.logical_and.reduceat(empty, self.starts))]
+
+    def _find_extreme(self, column: Any, *, greatest: bool) -> Any:
+        if pa.types.is_floating(column.type):  # NaN is greater than any number
+            return self._reduce(column, np.maximum if greatest else np.fmin, -np.inf if greatest else np.nan)
+        order = "descending" if greatest else "ascending"
+        table = pa.table({"group": self.numbers, "value": column})
+        rows = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("value", order)])  # NULL last
+        return column.take(rows.take(pa.array(self.starts)))
+
+    def _total(self, values: Any) -> Any:
+        return np.add.reduceat(values, self.starts)
+
+    def _center(self, counts: Any, averages: Any) -> tuple[Any, Any]:
+        """The average of each group, and how far from it that of each row is."""
+        total = self._total(counts)
+        weighted = self._total(np.where(counts > 0, counts * averages, 0.0))
+        average = np.divide(weighted, total, out=np.zeros_like(total), where=total > 0)
+        return average, np.where(counts > 0, averages - average[self.numbers], 0.0)
+
+    def _merge_moments(self, columns: Sequence[Any]) -> list[Any]:
+        counts, averages, *moments = columns
+        average, away = self._center(counts, averages)
+        terms: list[Callable[[], Any]] = [
+            lambda: moments[0] + counts * away**2,
+            lambda: moments[1] + 3 * away * moments[0] + counts * away**3,
+            lambda: moments[2] + 4 * away * moments[1] + 6 * away**2 * moments[0] + counts * away**4,
+        ]
+        merged = [self._total(term()) for term in terms[: len(moments)]]
+        return [pa.array(values) for values in (self._total(counts), average, *merged)]
+
+    def _merge_comoments(self, columns: Sequence[Any]) -> list[Any]:
+        counts, *averages = columns[:3]
+        (average_x, away_x), (average_y, away_y) = (self._center(counts, own) for own in averages)
+        pairs = ((away_x, away_y), (away_x, away_x), (away_y, away_y))
+        merged = [self._total(own + counts * a * b) for own, (a, b) in zip(columns[3:], pairs, strict=False)]
+        return [pa.array(values) for values in (self._total(counts), average_x, average_y, *merged)]
+
+    def merge_lists(self, column: Any, element: Json, *, distinct: bool) -> Any:
+        """Join arrays of elements, each serialized as a row with one column (``Collect.serialize``)."""
+        schema = struct_of([("buf", {"type": "array", "elementType": element, "containsNull": True})])
+        rows = rows_of([VERSION + value for value in column.to_pylist()])
+        (arrays,) = structs_of(schema, rows, "buf").flatten()
+        owners: Any = np.repeat(self.numbers, np.asarray(pc.list_value_length(arrays)))
+        elements = arrays.flatten()
+        if distinct:
+            table = pa.table({"group": owners, "value": elements}).group_by(["group", "value"], use_threads=False)
+            different = table.aggregate([]).sort_by("group").combine_chunks()
+            owners, elements = np.asarray(different["group"]), different["value"].combine_chunks()
+        joined = lists(elements, np.bincount(owners, minlength=len(self.starts)))
+        written = rows_from(schema, structs(["buf"], [joined], len(self.starts)))
+        return pa.array(written.to_list(), column.type)
+
+    def _merge_registers(self, column: Any) -> Any:
+        words = np.asarray(column.fill_null(0)).view(np.uint64)
+        merged: Any = np.zeros(len(self.starts), np.uint64)
+        for register in range(_REGISTERS_IN_A_WORD):
+            shift = np.uint64(register * _REGISTER_BITS)
+            values = (words >> shift) & np.uint64((1 << _REGISTER_BITS) - 1)
+            merged |= np.maximum.reduceat(values, self.starts) << shift
+        return pa.array(merged.view(np.int64))
+
+
+def _accumulate_ends(codes: Any, ends: Any) -> Any:
+    """The latest of each end and those before it in its group; ``codes`` are numbers of groups, in order.
+
+    Sessions of several checkpoints may be inside each other.
+    """
+    ranked: Any = np.sort(ends)
+    places = codes.astype(np.int64) * len(ends) + np.searchsorted(ranked, ends)
+    return ranked[np.maximum.accumulate(places) % len(ends)]
+
+
+def _floats(column: Any) -> Any:
+    return np.asarray(column.fill_null(0.0))
+
+
+def _where(are_null: Any, column: Any) -> Any:
+    """A column that is NULL in some places."""
+    return pc.if_else(pa.array(are_null), pa.scalar(None, column.type), column)

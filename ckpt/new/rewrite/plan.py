@@ -1,0 +1,362 @@
+"""Plan a rewrite: the form of the state, checked against what ckpt can write, and the files around it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from ckpt import settings
+from ckpt.advice import Words
+from ckpt.changes.backup import choose_options
+from ckpt.changes.plan import NoWay
+from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.chains import WantedVersion
+from ckpt.checkpoint.state.folders import find_store_partitions
+from ckpt.checkpoint.state.load import is_serious, load_stores
+from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
+from ckpt.errors import CkptError, UsageError
+from ckpt.formats.statefiles import LZ4
+from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.model import Provider
+from ckpt.new.book import BOOK
+from ckpt.new.copy.placing import check_apart, open_new
+from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.rewrite.condition import join_names
+from ckpt.new.rewrite.filtering import (
+    Dropping,
+    Key,
+    Leaving,
+    SplitFilter,
+    check_known,
+    choose_dropping,
+    make_filters,
+)
+from ckpt.new.rewrite.spreading import list_key_columns
+from ckpt.query.description import QueryDescription
+from ckpt.restart.remedies import commit_planned
+from ckpt.state.native.salvage import Salvage, find_salvage
+from ckpt.state.native.store_files import context_of, layout_of
+from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.units import StateUnit
+from ckpt.values import Value
+from ckpt.versions import Spark
+
+if TYPE_CHECKING:
+    from ckpt.new.rewrite.union import Union, UnitedSource
+
+
+class CannotRewrite(CkptError):
+    """Files of a checkpoint that ckpt cannot rewrite; the text says why."""
+
+
+CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: settings.ROCKSDB_PROVIDER}
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenUnit:
+    """A part of the state, and how much there is of it."""
+
+    unit: StateUnit
+    rows: int | None  # that were written; None where it is only planned
+    partitions: int
+    dropped: int | None = None  # rows that were left out; likewise, and where no key can be one of it
+    exported: int | None = None  # rows of the export that is imported, before anybody edited it, where it says so
+
+
+class PlannedState(StrEnum):
+    """The state of a batch that is planned and not committed."""
+
+    WRITTEN = "written"  # every partition of the old checkpoint has it, and so the new one
+    NONE = "none"  # some partition of the old checkpoint lacks it, or in format 2 no commit names it: a start has none
+    LEFT_OUT = "left-out"  # the old one has it; the new one cannot, so that the batch has to be computed again
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite(Value):
+    """A new checkpoint, planned or written."""
+
+    inspection: Inspection  # of the old one
+    into: str
+    batch: int
+    old: Form
+    new: Form
+    query_id: str | None  # in the new one
+    new_id: bool
+    units: tuple[RewrittenUnit, ...] = ()
+    refused: str | Words | None = None  # why nothing was written
+    written: bool = False
+    files: int = 0
+    bytes: int = 0
+    keys: tuple[Key, ...] = ()  # that are left out
+    where: str | None = None  # the condition of rows that are kept
+    leaving: Mapping[int, Leaving] = field(default_factory=dict)  # by operator
+    planned: int | None = None  # the batch that is planned and not committed: a start runs it first, over its range
+    planned_state: PlannedState | None = None  # of that batch
+    exported_id: str | None = None  # the query id of the export that is imported, where it says so
+    imported: bool = False  # its state is an export
+    salvage: Salvage | None = None  # where what is damaged is left out
+    starts_with: tuple[Spark, ...] = ()  # versions that can start the new one
+    stopped: tuple[Spark, ...] = ()  # versions that can start the old one, and not the new one
+    merged: tuple["Rewrite", ...] = ()  # of several old ones: how each would be written alone, in the order given
+    union: "Union | None" = None  # likewise: the logs of the new one
+    parts: tuple["Rewrite", ...] = ()  # of several new ones: each of them, this one first
+    among: tuple[str, ...] = ()  # likewise, of the first of them: the conditions of all
+
+    @property
+    def of_another_query(self) -> bool:
+        """True if the state is an export that is not known to be of the same query."""
+        return self.imported and (self.exported_id is None or self.exported_id != self.inspection.checkpoint.query_id)
+
+    @property
+    def new_sources(self) -> "tuple[UnitedSource, ...]":
+        """The sources of the new query, of several old checkpoints."""
+        return self.union.sources if self.union else ()
+
+    @property
+    def late_from_ms(self) -> tuple[int, int] | None:
+        """The lowest and the highest watermark of several old checkpoints, where they differ.
+
+        Of the newest batches or of the next ones: a start judges by the former which rows are late.
+        """
+        both = (self.union.watermarks_ms, self.union.evicted_ms) if self.union else ()
+        differing = [ms for watermarks in both if len(set(watermarks)) > 1 for ms in watermarks]
+        return (min(differing), max(differing)) if differing else None
+
+    @property
+    def unseen(self) -> tuple[Key, ...]:
+        """Keys to be left out that no row had."""
+        numbers_seen = set[int]().union(
+            *(dropping.seen for dropping in self.leaving.values() if isinstance(dropping, Dropping))
+        )
+        return tuple(key for number, key in enumerate(self.keys) if self.written and number not in numbers_seen)
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """The settings that the new checkpoint has, where they differ: of the session for the format, else recorded."""
+        old, new = list_settings(self.old), list_settings(self.new)
+        return {name: value for name, value in new.items() if value != old[name]}
+
+
+def list_settings(form: Form) -> dict[str, str]:
+    """The settings that say how state is kept."""
+    return {
+        settings.PROVIDER_CLASS: CLASSES.get(form.provider, ""),
+        settings.SHUFFLE_PARTITIONS: str(form.partitions),
+        settings.CHECKPOINT_FORMAT: str(form.version),
+    }
+
+
+def plan_rewrite(
+    checkpoint: str,
+    into: str,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    keys: Sequence[Key] = (),
+    where: str | None = None,
+    *,
+    new_id: bool,
+    of_values: bool = False,
+    salvage: bool = False,
+    schema: str | None = None,
+) -> tuple[Chosen, Selection, Rewrite]:
+    """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
+
+    ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
+    ``of_values``: rows are made of values, and not bytes that are there moved. ``salvage``: of damaged state
+    what can be read. ``schema``: a file with the schemas of state that keeps none.
+
+    Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
+    unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
+    """
+    check_apart(checkpoint, into)
+    open_new(into, options).check_empty()
+    provider, partitions, version = form
+    _check_form(provider, partitions, version)
+    own = choose_options(checkpoint, options)
+    salvaged = find_salvage(checkpoint, own) if salvage else None
+    question = Question(checkpoint, RequestedPart(schema=schema), all_units=True)
+    chosen = choose(salvaged.question if salvaged else question, own)
+    stated = schema is not None
+    selection = select_files(chosen.storage, into, chosen.moment.batch, damaged=salvage, stated=stated)
+    context = context_of(chosen)
+    if not context.shuffle_partitions or context.provider not in CLASSES:
+        what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
+        raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record {what}")
+    old = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
+    to = Provider(provider) if provider else old.provider
+    new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
+    units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
+    if not of_values:
+        for unit in units:
+            layout_of(chosen, unit.unit)  # which counts its rows
+    refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
+    offsets = chosen.checkpoint.offsets.latest
+    planned = offsets if offsets != selection.batch and not (salvaged and salvaged.again) else None
+    inspection = inspect(read_checkpoint(chosen.storage) if stated else chosen.checkpoint)  # Spark knows no such schema
+    starting = list_starting(inspection)
+    stopped = tuple(spark for spark in starting if not _reads(spark, new))
+    planned_state = None if planned is None else _judge_planned_state(chosen, old, new, of_values=of_values)
+    return (
+        chosen,
+        selection,
+        Rewrite(
+            inspection=inspection,
+            into=into,
+            batch=selection.batch,
+            old=old,
+            new=new,
+            query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
+            new_id=new_id,
+            units=tuple(units),
+            keys=tuple(keys),
+            where=where,
+            leaving=choose_leaving(chosen, keys, where),
+            planned=planned,
+            planned_state=planned_state,
+            salvage=salvaged,
+            starts_with=tuple(spark for spark in starting if spark not in stopped),
+            stopped=stopped,
+            refused=next(chain[str | Words](_refuse_planned(chosen) if planned is not None else (), refusals), None),
+        ),
+    )
+
+
+def plan_merge(
+    checkpoints: Sequence[str],
+    into: str,
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    keys: Sequence[Key],
+    where: str | None,
+    query: QueryDescription | None,
+    *,
+    combine: bool,
+) -> tuple[Chosen, Selection, Rewrite]:
+    """Plan one new checkpoint of several old ones, in the form of the first one where ``form`` does not say it.
+
+    Raises as ``plan_rewrite``.
+    """
+    from ckpt.new.rewrite.union import unite
+
+    plans = [plan_rewrite(checkpoints[0], into, options, form, keys, where, new_id=True)]
+    chosen, selection, rewrite = plans[0]
+    form = (rewrite.new.provider, rewrite.new.partitions, rewrite.new.version)
+    plans += (plan_rewrite(other, into, options, form, keys, where, new_id=True) for other in checkpoints[1:])
+    each = tuple(plan for *_, plan in plans)
+    starting = reduce(frozenset.intersection, (frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
+    stopped = tuple(spark for spark in Spark if spark in starting and any(spark in plan.stopped for plan in each))
+    starts_with = tuple(spark for spark in Spark if spark in starting and spark not in stopped)
+    rewrite = replace(rewrite, merged=each, planned=None, planned_state=None, starts_with=starts_with, stopped=stopped)
+    if (refused := next((plan.refused for plan in each if plan.refused), None)) is not None:
+        return chosen, selection, replace(rewrite, refused=refused)
+    try:
+        union = unite([own for own, *_ in plans], query, combine=combine)
+    except NoWay as error:
+        return chosen, selection, replace(rewrite, refused=error.words)
+    return chosen, selection, replace(rewrite, union=union, batch=union.batch)
+
+
+def plan_split(
+    checkpoint: str,
+    into: Sequence[str],
+    options: Mapping[str, str],
+    form: tuple[str | None, int | None, int | None],
+    where: Sequence[str],
+) -> Iterator[tuple[Chosen, Selection, Rewrite]]:
+    """Plan several new checkpoints of one old one, each with the rows of its condition. Raises as ``plan_rewrite``."""
+    for number, (new, own) in enumerate(zip(into, where, strict=True)):
+        chosen, selection, rewrite = plan_rewrite(checkpoint, new, options, form, (), own, new_id=True)
+        leaving = choose_leaving(chosen, (), tuple(where)) if number == 0 else {}
+        refused = rewrite.refused
+        if rewrite.planned is not None:
+            commit = commit_planned(chosen.checkpoint)
+            refused = BOOK.text("split_planned", planned=rewrite.planned, commit=commit)
+        for operator, part in leaving.items():
+            if refused is None and not part.applies:
+                refused = f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
+            if refused is None and isinstance(part, SplitFilter) and part.beyond_sources:
+                names = join_names(part.beyond_sources)
+                refused = (
+                    f"operator {operator}: rows of a source do not have {names}, so that no filter gives each of them "
+                    "to one new query: divide by other columns of the key"
+                )
+            if refused is None and isinstance(part, SplitFilter) and part.floats:
+                refused = (
+                    f"operator {operator}: Spark does not compare {join_names(part.floats)} as DuckDB does, of type "
+                    "FLOAT: divide by other columns of the key"
+                )
+        among = tuple(where) if number == 0 else ()
+        yield chosen, selection, replace(rewrite, refused=refused, among=among)
+
+
+def list_starting(inspection: Inspection) -> tuple[Spark, ...]:
+    """The versions that can start the query, of those that may be in use."""
+    return tuple(spark for spark in Spark if any(f.spark is spark and f.outcome.runs for f in inspection.counted))
+
+
+def _reads(spark: Spark, form: Form) -> bool:
+    """Tell whether a version reads the commits and snapshots that are written in this form."""
+    rules = spark.rules
+    return form.version == 1 or (rules.newest_commit_log > 1 and not rules.version_2_snapshots)
+
+
+def _check_form(provider: str | None, partitions: int | None, version: int | None) -> None:
+    """Raise UsageError where it is none."""
+    if partitions is not None and partitions < 1:
+        raise UsageError.of("{--partitions}: at least one")
+    if version not in (None, 1, 2):
+        raise UsageError.of("{--format-version}: 1 or 2")
+    if provider not in (None, *CLASSES):
+        raise UsageError.of("{--provider=}: {known}", provider=provider, known=" or ".join(CLASSES))
+
+
+def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:
+    """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError.
+
+    Several conditions are of several new checkpoints, that of the one which is filled first.
+    """
+    if isinstance(where, tuple):
+        filters = [make_filters(chosen, each) for each in where]
+        return {operator: SplitFilter(tuple(each[operator] for each in filters)) for operator in filters[0]}
+    if where is not None:
+        return make_filters(chosen, where)
+    if not keys:
+        return {}
+    columns = {
+        operator.id: list_key_columns(operator, store) for operator, store in reversed([*chosen.checkpoint.stores()])
+    }
+    labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
+    check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
+    return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}
+
+
+def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: bool) -> PlannedState:
+    """Judge the state of the batch after, which is planned, by the names and ends of its files. Raises StorageError."""
+    context, listing = context_of(chosen), chosen.checkpoint.listing
+    stores = find_store_partitions(listing, context.provider)
+    version = WantedVersion(chosen.moment.state_version + 1)
+    targets = {store: version for store in stores if context.target(store) is not None}
+    loads, _ = run(load_stores(listing, targets, context.codec or LZ4, len(targets)), chosen.storage.read_many)
+    damages = (damage for load in loads for damage in load.damages)
+    broken = any(is_serious(damage.kind, checksummed=damage.checksummed) for damage in damages)
+    if old.version > 1 or chosen.question.lost or broken or not all(load.chain.complete for load in loads):
+        return PlannedState.NONE
+    return PlannedState.LEFT_OUT if of_values or new.version > 1 else PlannedState.WRITTEN
+
+
+def _refuse_planned(chosen: Chosen) -> Iterator[Words]:
+    """Why no new checkpoint would start as this one, where a batch is planned."""
+    checkpoint, done = chosen.checkpoint, chosen.moment.batch
+    planned = checkpoint.offsets.latest
+    if planned is None or planned == done:
+        return
+    parts = {"uri": checkpoint.uri, "planned": planned}
+    if planned > done + 1:
+        yield BOOK.text("rewrite_several_planned", first=done + 1, done=done, **parts)
+    elif checkpoint.offsets.readable(planned) is None:
+        yield BOOK.text("rewrite_planned_unreadable", **parts)

@@ -1,0 +1,117 @@
+"""By which columns of a key an operator's rows are spread over partitions, store by store and family by family.
+
+Measured: every key of all samples with operator metadata lies where this says (``tests/new/rewrite``).
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from ckpt.checkpoint.state.rewritable import recognise_operator
+from ckpt.errors import Undecodable
+from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.rows.partitions import partitions_of
+from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
+from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import Json, Operator, Store
+from ckpt.state.reading.units import StateUnit
+
+Path: TypeAlias = tuple[int, ...]
+"""Places of a field in structs inside each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingKey:
+    """The part of a stored key that is the key of the operator: the first columns of a struct in it."""
+
+    at: Path  # the struct; () is the key itself
+    count: int | None = None  # None: all of its columns
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it is all of the stored key."""
+        return not self.at and self.count is None
+
+    def kinds(self, kind: Json) -> list[tuple[str, Json]]:
+        """Names and types of its columns; ``kind`` is the type of the stored key."""
+        for ordinal in self.at:
+            kind = list(named_fields(kind))[ordinal][1]
+        return list(named_fields(kind))[: self.count]
+
+    def take_columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
+        """Return the part as Arrow arrays; ``keys`` is an array of structs."""
+        for ordinal in self.at:
+            keys = _plain(keys.flatten()[ordinal])
+        return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
+
+
+_MAP = "MapState"
+_WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row index or time
+
+
+def is_single(operator: Operator, store: Store) -> bool:
+    """Tell whether all rows are in partition 0, however many there are: of a limit, or an aggregation without keys."""
+    limits = recognise_operator(operator) == OperatorName.LIMIT
+    return limits or not (store.column_families or fields_of(store.key_schema))
+
+
+def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
+    """In how many partitions a store has files, of which a query has so many."""
+    return 1 if is_single(operator, store) else partitions
+
+
+def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:
+    """The columns whose hash says in which partition a row of a store or family is. Raises Undecodable if unknown."""
+    name = family or DEFAULT_COLUMN_FAMILY
+    match recognise_operator(operator):
+        case OperatorName.JOIN:
+            stored = f"{store.name} {name}"
+            if any(own in stored for own in (JOIN_ROWS, TIMED_ROWS, TIMED_KEYS)):
+                return _WITHOUT_LAST
+            if JOIN_COUNTS in stored:
+                return _WHOLE
+        case OperatorName.SESSIONS:
+            return _WITHOUT_LAST
+        case _ if operator.name in TRANSFORM_WITH_STATE:
+            return _find_variable_key(name, [own.name for own in operator.variables if own.kind == _MAP])
+        case _ if operator.name in BY_WHOLE_KEY or not operator.has_metadata:
+            return _WHOLE
+    raise Undecodable(f"ckpt does not know how {operator.name} partitions the rows of {store.name}")
+
+
+def _find_variable_key(family: str, maps: Collection[str]) -> GroupingKey:
+    """Of a family of transformWithState: a variable, or what Spark keeps beside it."""
+    if family.startswith("$ttl_"):
+        return GroupingKey((1, 0) if family.removeprefix("$ttl_") in maps else (1,))
+    if family.endswith("_timestampToKey"):
+        return GroupingKey((1,))
+    if family.endswith("_keyToTimestamp") or family in maps:
+        return GroupingKey((0,))
+    return _WHOLE
+
+
+def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]:
+    """Names and types of an operator's grouping key, as one of its stores has them. Raises Undecodable."""
+    if is_single(operator, store):
+        return []
+    named = [family for family in store.column_families if family.name != DEFAULT_COLUMN_FAMILY]
+    name, key = (named[0].name, named[0].key_schema) if named else (None, store.key_schema)
+    return find_grouping(operator, store, name).kinds(key)
+
+
+def find_unit_grouping(operator: Operator, unit: StateUnit) -> GroupingKey:
+    """Return the part of the keys shown by a unit of state that is the operator's."""
+    with_time = unit.buffer is not None and unit.buffer.name.endswith((TIMED_ROWS, TIMED_KEYS))
+    return _WITHOUT_LAST if recognise_operator(operator) == OperatorName.SESSIONS or with_time else _WHOLE
+
+
+def hash_rows(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:
+    """The partition of each row, as an int64 array, by the columns of its grouping key. Raises Undecodable."""
+    return partitions_of(((kind, array) for _, kind, array in columns), rows, partitions)
+
+
+def _plain(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,406 @@
+"""A query compared with a checkpoint, as Spark compares them at a restart.
+
+Sources by number and order (``OffsetSeq.toStreamProgress``), stateful operators by id and name
+(``IncrementalExecution.checkOperatorValidWithMetadata``), schemas by ``StateSchemaCompatibilityChecker``: types and
+their order count, names do not.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from ckpt import settings
+from ckpt.advice import Words
+from ckpt.checkpoint import history
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
+from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
+from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.errors import one_line
+from ckpt.formats.operators import TIMERS, OperatorName, micro_batch_name
+from ckpt.model import Json, Operator, Store
+from ckpt.query.description import (
+    DescribedFamily,
+    DescribedOperator,
+    DescribedSource,
+    QueryDescription,
+    list_fields,
+    spell_schema,
+)
+from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
+from ckpt.restart.findings import Diagnosis, Finding, Severity
+from ckpt.restart.recorded_settings import effective_settings
+from ckpt.storage.locations import is_inside
+from ckpt.versions import Spark
+
+_SHAPING = (
+    settings.AGGREGATION_FORMAT,
+    settings.JOIN_FORMAT,
+    settings.GROUPS_FORMAT,
+    settings.ENCODING_FORMAT,
+    settings.ALWAYS_NULLABLE,
+    settings.DISTINCT_KEY_ORDER,
+)
+"""Settings on which schemas of state depend."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkAnswer:
+    """Spark's answer when it planned the next batch of the query."""
+
+    condition: str | None  # its error condition
+    words: str | None  # None: it planned the batch
+
+
+@dataclass(frozen=True, slots=True)
+class QueryComparison:
+    """Result of comparing a query with a checkpoint."""
+
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str | Words, ...] = ()  # what could not be compared, a sentence each
+
+
+def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
+    """Compare the stateful operators and their state."""
+    if query.unsupported is not None:
+        return QueryComparison((Finding(diagnoses.starting.NOT_SUPPORTED, "", query.unsupported),))
+    if checkpoint.offsets.latest is None:
+        return QueryComparison()
+    if query.operators is None:
+        return QueryComparison((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
+    there = checkpoint.operators
+    names = tuple(_compare_names(query.operators, there, ran=checkpoint.commits.latest is not None))
+    if names:
+        return QueryComparison(names)
+    unknown = tuple(_explain_incomparable(query, there, checkpoint, spark))
+    if unknown:
+        return QueryComparison((), unknown)
+    findings: list[Finding] = []
+    for has, wants in zip(there, query.operators, strict=False):
+        findings += _compare_modes(has, wants)
+        findings += _compare_families(has, wants)
+    return QueryComparison(tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
+
+
+def _compare_names(wanted: Sequence[DescribedOperator], there: Sequence[Operator], *, ran: bool) -> Iterator[Finding]:
+    if not there:
+        if wanted and ran:
+            names = ", ".join(operator.name for operator in wanted)
+            detail = f"the query keeps state ({names}), and the checkpoint has none"
+            yield Finding(diagnoses.starting.OTHER_OPERATORS, "state", detail)
+        return
+    has = {operator.id: micro_batch_name(operator.name) for operator in there}
+    if not all(operator.has_metadata for operator in there) and len(has) <= len(wanted):
+        has = {number: name or wanted[number].name for number, name in has.items() if number < len(wanted)}
+    want = {number: operator.name for number, operator in enumerate(wanted)}
+    if has.keys() != want.keys() or any(name not in (None, want[number]) for number, name in has.items()):
+        detail = f"the query has {_list_names(want)}, the checkpoint {_list_names(has)}"
+        silent = len(want) < len(has) and not any(operator.has_metadata for operator in there)
+        diagnosis = diagnoses.starting.LEFT_BEHIND if silent else diagnoses.starting.OTHER_OPERATORS
+        yield Finding(diagnosis, "state", detail)
+
+
+def _list_names(names: Mapping[int, str | None]) -> str:
+    if not names:
+        return "no stateful operator"
+    return ", ".join(f"{number} {name or 'of unknown kind'}" for number, name in sorted(names.items()))
+
+
+def _explain_incomparable(
+    query: QueryDescription, there: Sequence[Operator], checkpoint: Checkpoint, spark: Spark
+) -> Iterator[str]:
+    """Say why schemas cannot be compared."""
+    if not there:
+        return
+    if query.spark is not spark:
+        yield f"the query was described with Spark {query.spark}: what Spark {spark} keeps for it may differ"
+        return
+    uses = effective_settings(checkpoint, spark)
+    for name in _SHAPING:
+        if name in uses and query.settings.get(name, uses[name]) != uses[name]:
+            yield (
+                f"the query was described with {name}={query.settings[name]}, and a restart uses {uses[name]}: "
+                "describe it for this checkpoint"
+            )
+    if not all(operator.stores for operator in query.operators or ()):
+        yield f"Spark {query.spark} does not say what state a query keeps before it runs: its schemas"
+    missing = [operator.id for operator in there if not any(_map_families(store) for store in operator.stores)]
+    if missing:
+        yield f"the checkpoint has no schema of operator {missing[0]}"
+
+
+def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
+    """Compare modes and variables of transformWithState, which it keeps besides schemas."""
+    recorded = has.properties if isinstance(has.properties, dict) else {}
+    path = f"state/{has.id}"
+    modes = (("timeMode", "time mode", wants.time_mode), ("outputMode", "output mode", wants.output_mode))
+    for key, name, value in modes:
+        if value is not None and recorded.get(key) not in (None, value):
+            detail = f"{name} {value}, in the checkpoint {recorded[key]}"
+            yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
+    for variable in has.variables:
+        kind = wants.variables.get(variable.name, variable.kind)
+        if kind != variable.kind:
+            detail = f"variable {variable.name} is a {kind}, in the checkpoint a {variable.kind}"
+            yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
+    there = {variable.name for variable in has.variables}
+    for name, kind in wants.variables.items() if there else ():
+        gone = [own.name for own in has.variables if own.kind == kind and own.name not in wants.variables]
+        if name not in there and gone and kind != TIMERS:
+            detail = f"variable {name} is new, and {' and '.join(gone)} of the checkpoint gone: each a {kind}"
+            yield Finding(diagnoses.starting.RENAMED_VARIABLE, path, detail)
+
+
+def _compare_families(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
+    stores = {store.name: _map_families(store) for store in has.stores}
+    for store in wants.stores:
+        known = stores.get(store.name, {})
+        for family in store.families:
+            if family.name in known:
+                path = f"state/{has.id}" + ("" if store.name == "default" else f"/{store.name}")
+                yield from _compare_family(known[family.name], family, path, has.name or wants.name)
+
+
+def _map_families(store: Store) -> dict[str, DescribedFamily]:
+    """Map the families of a store in a checkpoint to their schemas."""
+    return {family.name: family for family in list_families(store)}
+
+
+def list_families(store: Store) -> tuple[DescribedFamily, ...]:
+    """List the schemas of a store as a description has them."""
+    if store.key_schema is not None:
+        return (DescribedFamily("default", store.key_schema, store.value_schema),)
+    return tuple(
+        DescribedFamily(family.name, family.key_schema, family.value_schema, family.key_encoder, family.user_key_schema)
+        for family in store.column_families
+    )
+
+
+def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, operator: str) -> Iterator[Finding]:
+    parts = (
+        ("key", diagnoses.starting.KEY_SCHEMA, has.key, wants.key),
+        ("value", diagnoses.starting.VALUE_SCHEMA, has.value, wants.value),
+    )
+    at = f"{wants.name}, " if wants.name != "default" else ""
+    for word, diagnosis, old, new in parts:
+        if word == "value" and operator == OperatorName.DEDUPLICATION:
+            continue  # Spark does not compare it
+        detail = f"{at}{word} {spell_schema(new)}, in the checkpoint {spell_schema(old)}"
+        if not fits_schema(new, old):
+            yield Finding(diagnosis, path, detail)
+        elif _list_columns(new) != _list_columns(old):
+            yield Finding(diagnoses.starting.RENAMED, path, detail)
+
+
+def fits_schema(new: Json, old: Json) -> bool:
+    """``DataType.equalsIgnoreNameAndCompatibleNullability``: what is stored as never null may not become nullable."""
+    if not (isinstance(new, dict) and isinstance(old, dict) and new.get("type") == old.get("type")):
+        return new == old
+    match new["type"]:
+        case "struct":
+            pairs = [*zip(list_fields(new), list_fields(old), strict=False)]
+            alike = len(list_fields(new)) == len(list_fields(old))
+            return alike and all(
+                _fits_null(a, b, "nullable") and fits_schema(a.get("type"), b.get("type")) for a, b in pairs
+            )
+        case "array":
+            return _fits_null(new, old, "containsNull") and fits_schema(new.get("elementType"), old.get("elementType"))
+        case "map":
+            fits = _fits_null(new, old, "valueContainsNull") and fits_schema(new.get("keyType"), old.get("keyType"))
+            return fits and fits_schema(new.get("valueType"), old.get("valueType"))
+    return new == old
+
+
+def _fits_null(new: Mapping[str, Json], old: Mapping[str, Json], key: str) -> bool:
+    return old.get(key) is not False or new.get(key) is False
+
+
+def _list_columns(schema: Json) -> Json:
+    """List names of columns, at every depth."""
+    if isinstance(schema, dict):
+        return [[field.get("name"), _list_columns(field.get("type"))] for field in list_fields(schema)] or [
+            _list_columns(schema.get(key)) for key in ("elementType", "keyType", "valueType")
+        ]
+    return None
+
+
+_CONDITIONS: Mapping[str, Diagnosis] = {
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE": diagnoses.starting.KEY_SCHEMA,
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE": diagnoses.starting.VALUE_SCHEMA,
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA": diagnoses.starting.OTHER_OPERATORS,
+    "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY": diagnoses.starting.OTHER_OPERATORS,
+    "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE": diagnoses.starting.STATE_VARIABLES,
+    "STATE_STORE_INVALID_CONFIG_AFTER_RESTART": diagnoses.starting.STATE_VARIABLES,
+}
+
+
+def add_answer(
+    compared: QueryComparison, answer: SparkAnswer, query: QueryDescription, checkpoint: Checkpoint
+) -> QueryComparison:
+    """Add Spark's own answer, which decides: where ckpt found the reason, the words of ckpt name more.
+
+    A plan says nothing of an operator without any state: before Spark 4.2 its first batch finds that out.
+    """
+    if answer.words is None and len(query.operators or ()) > len(checkpoint.operators):
+        return compared
+    if answer.words is None:
+        refuted = {diagnosis for diagnosis in _CONDITIONS.values() if diagnosis.severity is Severity.ERROR}
+        return QueryComparison(tuple(finding for finding in compared.findings if finding.diagnosis not in refuted))
+    condition = answer.condition or ""
+    known = next((diagnosis for name, diagnosis in _CONDITIONS.items() if condition.startswith(name)), None)
+    diagnosis = known or diagnoses.starting.REFUSED
+    same = [finding for finding in compared.findings if finding.diagnosis is diagnosis]
+    by_spark = Finding(diagnosis, "state" if known else "", answer.words)
+    milder = (finding for finding in compared.findings if finding.diagnosis.severity is not Severity.ERROR)
+    return QueryComparison((*(same or [by_spark]), *(finding for finding in milder if finding not in same)))
+
+
+_KNOWN = frozenset(SourceType) - {SourceType.UNKNOWN} - BY_SHAPE
+
+
+def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryComparison:
+    """Compare the sources of a query with those of a checkpoint."""
+    there, newest = history.sources(checkpoint), checkpoint.offsets.newest
+    if newest is None or checkpoint.offsets.latest is None or not there:
+        return QueryComparison()
+    has_names, wants_names = (
+        any(map(is_given_name, names)) for names in (_list_names_of(there), _list_names_of(query.sources))
+    )
+    if has_names != wants_names and query.sources:
+        detail = f"the sources have {'no ' * (not wants_names)}names, in the checkpoint {'no ' * (not has_names)}names"
+        return QueryComparison((Finding(diagnoses.starting.OTHER_NAMING, "sources", detail),))
+    if has_names:
+        return _compare_named(query, there, checkpoint)
+    if len(there) != len(query.sources) and newest.version == 1:
+        detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
+        return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
+    pairs = list(zip(query.sources, there, strict=False))
+    moved = tuple(_find_moved(pairs))
+    if moved:
+        return QueryComparison(moved)
+    return _compare_pairs(pairs, checkpoint)
+
+
+def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoint: Checkpoint) -> QueryComparison:
+    """Compare each source with the one whose offset it continues."""
+    findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
+    unknown = tuple(
+        f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
+        for wants, has in pairs
+        if has.record is not None and (wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN)
+    )
+    return QueryComparison(findings, unknown)
+
+
+def is_given_name(name: str | None) -> bool:
+    """Tell whether somebody gave a source its name: without names an offset log v2 has numbers."""
+    return name is not None and not name.isdecimal()
+
+
+def _list_names_of(sources: Sequence[DescribedSource | SourceView]) -> list[str | None]:
+    return [source.name for source in sources]
+
+
+def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpoint: Checkpoint) -> QueryComparison:
+    """Compare sources that have names: Spark adds, removes and reorders them by itself (``OffsetMap``)."""
+    views = {view.name: view for view in there}
+    pairs = [(source, views[source.name]) for source in query.sources if source.name in views]
+    left = [view for view in there if view.name not in _list_names_of(query.sources)]
+    findings: list[Finding] = []
+    unknown: list[str] = []
+    for number, source in enumerate(query.sources):
+        if source.name in views:
+            continue
+        path = name_folder(number, source.name)
+        alike = [view for view in left if source.kind == view.type]
+        before = next((view for view in alike if _reads_the_same(source, view)), None)
+        nameless = next((view for view in alike if not (view.topics or view.files)), None)
+        if before is None and nameless is not None:
+            unknown.append(
+                f"whether source {one_line(str(source.name))} is {one_line(str(nameless.name))} with another name: "
+                "then a start reads everything of it again"
+            )
+        if before is not None:
+            detail = f"{one_line(str(source.name))} reads what {one_line(str(before.name))} has read"
+            findings.append(Finding(diagnoses.starting.RENAMED_SOURCE, path, detail))
+        elif checkpoint.listing.in_folder(path):
+            detail = f"{one_line(str(source.name))} was read before, and the newest batch has no offset of it"
+            findings.append(Finding(diagnoses.starting.SOURCE_AGAIN, path, detail))
+    for source, view in pairs:
+        if source.kind in _KNOWN and view.type is not SourceType.UNKNOWN and source.kind != view.type:
+            detail = f"{source.kind} in the query, {view.type} in the checkpoint"
+            findings.append(Finding(diagnoses.starting.OTHER_SOURCE, name_folder(view.index, view.name), detail))
+    compared = _compare_pairs(pairs, checkpoint)
+    return QueryComparison((*findings, *compared.findings), (*unknown, *compared.unknown))
+
+
+def _reads_the_same(wants: DescribedSource, has: SourceView) -> bool:
+    """Tell whether a topic or a file shows that a source reads what another name has read."""
+    if has.kind.reads_files:
+        return wants.path is not None and bool(has.files) and not _reads_elsewhere(wants, has)
+    return bool(has.topics) and wants.topics is not None and has.topics <= {*wants.topics}
+
+
+def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator[Finding]:
+    """Find sources of another kind, or that read what another one has read."""
+    there = [has for _, has in pairs]
+    for wants, has in pairs:
+        known = wants.kind in _KNOWN and has.type is not SourceType.UNKNOWN
+        if known and wants.kind != has.type:
+            detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
+            yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
+        elif known and (_find_missing_topics(wants, has) or _reads_elsewhere(wants, has)):
+            others = (view for view in there if view.index != has.index and view.type is has.type)
+            index = next((view.index for view in others if _fits(wants, view)), None)
+            if index is not None:
+                detail = f"it reads what source {index} of the checkpoint has read: have they changed places?"
+                yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
+
+
+def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpoint) -> Iterator[Finding]:
+    path, folder = name_folder(has.index, has.name), wants.path
+    missing = _find_missing_topics(wants, has)
+    if missing:
+        skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
+        detail = f"not subscribed to {', '.join(sorted(missing))}{skips}"
+        advice = BOOK.advise("no_topic_left")
+        if missing != has.topics:
+            advice = BOOK.advise("give_up", to=_leave_out(has, missing), source=has.index)
+        yield Finding(diagnoses.starting.OTHER_TOPIC, path, detail, advice)
+    if folder is None or not has.kind.reads_files:
+        return
+    outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
+    planned = checkpoint.offsets.latest not in checkpoint.commits
+    if outside is not None and (planned or not wants.partitions):
+        detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"
+        yield Finding(diagnoses.sources.FILES_OUTSIDE, path, detail)
+    elif _reads_elsewhere(wants, has):
+        detail = f"it reads {folder}, and its last batch read {has.files[0]}"
+        yield Finding(diagnoses.starting.OTHER_FOLDER, path, detail)
+
+
+def _leave_out(source: SourceView, topics: frozenset[str]) -> str:
+    """The offset of a source without topics, as ``offsets_set`` takes it: null for each of their partitions."""
+    ends = source.offset.items() if isinstance(source.offset, dict) else ()
+    kept = {topic: dict.fromkeys(each) if topic in topics and isinstance(each, dict) else each for topic, each in ends}
+    return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
+
+
+def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:
+    """Tell whether the files that a source has read are in another folder than the query reads."""
+    if wants.path is None or not has.files or any(c in wants.path for c in "*?[{"):
+        return False
+    return not any(is_inside(unquote(path), wants.path) for path in has.files)
+
+
+def _fits(wants: DescribedSource, has: SourceView) -> bool:
+    if has.kind.reads_files:
+        return bool(has.files) and not _reads_elsewhere(wants, has)
+    return not _find_missing_topics(wants, has)
+
+
+def _find_missing_topics(wants: DescribedSource, has: SourceView) -> frozenset[str]:
+    """Find topics that a source of the checkpoint has read, and one of the query will not."""
+    return has.topics - set(wants.topics) if wants.kind == has.type and wants.topics is not None else frozenset()

@@ -1,0 +1,619 @@
+"""Two descriptions of a query compared: what the state of the old one is worth to the new one, part by part.
+
+A part is a column of state, or what decides which rows it counts. Parts are matched by what they compute, over sources
+that are the same ones; neither names nor places count. Pure: it knows no checkpoint.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ckpt.formats.operators import RUN_FUNCTIONS
+from ckpt.formats.types import named_fields
+from ckpt.model import Json
+from ckpt.query.aggregates import MADE_OF
+from ckpt.query.description import (
+    DescribedAggregate,
+    DescribedExpression,
+    DescribedJoin,
+    DescribedOperator,
+    DescribedSide,
+    DescribedSource,
+    DescribedWindow,
+    QueryDescription,
+    spell_schema,
+)
+from ckpt.query.reader_options import ANSI, CASES, decides_rows, list_affecting, list_changed
+from ckpt.texts import instant
+
+_INTEGERS = ("byte", "short", "integer", "long")
+_CAST = re.compile(r"CAST\(([\w%]+)@(\d+) AS (\w+)\)")
+_WINDOW = re.compile(r"^(session_)?window\(")
+_COLUMN = re.compile(r"([\w%]+)@(\d+)")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
+"""Expressions that may fail in ANSI mode, and give NULL without it."""
+_UNITS = {"hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
+_OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
+"""A column, or a function of one column: a wider type of the column gives the same values."""
+
+
+class Knowledge(StrEnum):
+    """The knowledge of a changed query, compared with the same query run from the beginning."""
+
+    FULL = "full"  # no difference
+    FROM_NOW_ON = "from-now-on"  # what is new knows only rows from now on
+    IMPOSSIBLE = "impossible"  # the checkpoint does not have what it needs
+    UNKNOWN = "unknown"  # nothing at hand says
+
+    @property
+    def rank(self) -> int:
+        """Higher is worse."""
+        return list(Knowledge).index(self)
+
+
+class PartKind(StrEnum):
+    """The kind of a part of a query."""
+
+    KEY = "key"  # a column by which state is found
+    VALUE = "value"  # an aggregate function, or a column that a join keeps
+    WINDOW = "window"  # of time, or of a session
+    ROWS = "rows"  # a condition that decides which rows count, a limit, a watermark
+
+
+@dataclass(frozen=True, slots=True)
+class PartComparison:
+    """A part of an operator, in the old query and in the new one."""
+
+    kind: PartKind
+    old: int | None  # its place among the old parts of its kind and side; None: it is new
+    new: int | None  # its place among the new ones; None: it is gone
+    verdict: Knowledge
+    why: str
+    silent: bool = False  # a plain start continues the old value as if it were the new one
+    side: str | None = None  # of a join: left or right
+    made_of: tuple[int, ...] = ()  # a new function: the places of old ones that have its columns (``MADE_OF``)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorComparison:
+    """A stateful operator of both queries."""
+
+    old: int  # its id
+    new: int
+    parts: tuple[PartComparison, ...]
+
+    @property
+    def verdict(self) -> Knowledge:
+        """The worst of its parts."""
+        return max((part.verdict for part in self.parts), key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+
+
+def pair_sources(old: Sequence[DescribedSource], new: Sequence[DescribedSource]) -> dict[int, int]:
+    """Pair sources of the new query with old ones as Spark does at a start: by name, or else by place."""
+    names = [source.name for source in old]
+    if any(source.name is not None for source in new):
+        return {number: names.index(source.name) for number, source in enumerate(new) if source.name in names}
+    return {number: number for number in range(min(len(old), len(new)))}
+
+
+def compare_signatures(
+    old: QueryDescription,
+    new: QueryDescription,
+    sources: Mapping[int, int],
+    operators: Mapping[int, int],
+) -> tuple[OperatorComparison, ...]:
+    """Compare the operators of two queries; the mappings give the old source and operator of each new one."""
+    if old.operators is None or new.operators is None:
+        return ()
+    pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
+    aware = None not in (old.session, new.session)
+    views = (
+        _View(old.sources, {number: number for number in sources.values()}, aware),
+        _View(new.sources, sources, aware),
+    )
+    compared = []
+    for has, wants, before, number in pairs:
+        pair = _OperatorPair(has, wants, *views)
+        parts = (*pair.compare(), *_compare_sessions(old, new, pair))
+        if old.spark is not new.spark:
+            parts = tuple(_doubt(part) for part in parts)
+        compared.append(OperatorComparison(before, number, parts))
+    return tuple(compared)
+
+
+def _compare_sessions(old: QueryDescription, new: QueryDescription, pair: "_OperatorPair") -> Iterator[PartComparison]:
+    """Compare the settings of sessions that decide values, and are no part of an expression."""
+    if old.session is None or new.session is None:
+        why = (
+            "a description has neither options of readers, nor joined tables, nor the time zone: it is of an older ckpt"
+        )
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
+        return
+    has, wants = ({name: each.get(name, "").lower() for name in (ANSI, CASES)} for each in (old.session, new.session))
+    if (has[ANSI], wants[ANSI]) == ("false", "true") and pair.may_fail:
+        why = (
+            f"{ANSI} is true, before false: rows whose values are errors now were counted, with NULL or what overflowed"
+        )
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why, silent=True)
+    if has[CASES] != wants[CASES]:
+        why = f"{CASES} is {wants[CASES]}, before {has[CASES]}: a column may be read of another field"
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why, silent=True)
+
+
+def compare_watermarks(
+    old: QueryDescription, new: QueryDescription, sources: Mapping[int, int]
+) -> Iterator[PartComparison]:
+    """Compare the watermarks of two queries: a start takes the new delay, and state stays true."""
+    if old.watermarks is None or new.watermarks is None:
+        return
+    aware = None not in (old.session, new.session)
+    view = _View(new.sources, sources, aware)
+    own = _View(old.sources, {number: number for number in range(len(old.sources))}, aware)
+    before = {f"{own.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in old.watermarks}
+    after = {f"{view.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in new.watermarks}
+    if before != after:
+        why = f"the watermark is {_join(after) or 'gone'}, before {_join(before) or 'there was none'}"
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why, silent=True)
+
+
+def spell(text: str) -> str:
+    """An expression for people: without the numbers of sources, and with every character."""
+    return re.sub(
+        r"%([0-9A-F]{1,5}|10[0-9A-F]{4})%", lambda match: chr(int(match[1], 16)), re.sub(r"@(\d+|static)", "", text)
+    )
+
+
+def _doubt(part: PartComparison) -> PartComparison:
+    """A difference between plans of two Spark versions may be one of these versions."""
+    if part.verdict is Knowledge.FULL and not part.silent:
+        return part
+    why = f"{part.why}; another Spark version described it, which may write the same otherwise"
+    return PartComparison(part.kind, part.old, part.new, Knowledge.UNKNOWN, why, side=part.side)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Sources of a query, and the old number of each that both have."""
+
+    sources: Sequence[DescribedSource]
+    numbers: Mapping[int, int]
+    aware: bool = True  # both descriptions say what else decides values, in brackets
+
+    def translate(self, text: str) -> str:
+        """Rewrite an expression with old numbers of sources, and without branches of a union that only one has."""
+        parts, at = [], 0
+        text = _CAST.sub(self._drop_widening, text if self.aware else _BRACKETS.sub("", text))
+        while at < len(text):
+            end = _find_end(text, at) if text[at] == "{" else None
+            if end is not None:
+                parts.append(self._translate_union(text[at + 1 : end]))
+                at = end + 1
+            elif source := re.compile(r"@(\d+)").match(text, at):
+                parts.append(f"@{self.numbers.get(int(source[1]), 'new')}")
+                at = source.end()
+            else:
+                parts.append(text[at])
+                at += 1
+        return "".join(parts)
+
+    def _translate_union(self, text: str) -> str:
+        branches = []
+        for branch in _split(text):
+            head, _, body = branch.partition(": ")
+            numbers = [self.numbers.get(int(number)) for number in head.split(",") if number.isdecimal()]
+            if None not in numbers:
+                branches.append((sorted(number for number in numbers if number is not None), self.translate(body)))
+        if len(branches) == 1:
+            return branches[0][1]
+        return f"{{{' | '.join(f'{numbers}: {body}' for numbers, body in sorted(branches))}}}"
+
+    def _drop_widening(self, match: re.Match[str]) -> str:
+        """Leave out a conversion of a column to a wider type."""
+        return f"{match[1]}@{match[2]}" if is_wider(match[3], self.find_type(match[1], int(match[2]))) else match[0]
+
+    def find_type(self, column: str, source: int) -> Json:
+        """The type of a column of a source; None where it is not known."""
+        schema = self.sources[source].schema if source < len(self.sources) else None
+        return dict(named_fields(schema)).get(spell(column))
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorPair:
+    """An operator of the old query and the one of the new query that takes its state."""
+
+    old: DescribedOperator
+    new: DescribedOperator
+    before: _View
+    after: _View
+
+    def compare(self) -> Iterator[PartComparison]:
+        old, new = self.old, self.new
+        windowed = self._compare_windows()
+        if windowed is not None:
+            yield windowed
+        if old.keys is not None and new.keys is not None:
+            yield from self._compare_keys(old.keys, new.keys)
+        if old.aggregates is not None and new.aggregates is not None:
+            yield from self._compare_aggregates(old.aggregates, new.aggregates)
+        if old.join is not None and new.join is not None:
+            yield from self._compare_joins(old.join, new.join)
+        if old.limit != new.limit and None not in (old.limit, new.limit):
+            why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        yield from self._compare_filters(old.filters, new.filters)
+        yield from self._compare_readings()
+        described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
+        if new.name in RUN_FUNCTIONS or any(all(part is None for part in parts) for parts in described):
+            why = "ckpt does not see what it computes"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
+
+    def _compare_windows(self) -> PartComparison | None:
+        old, new = self.old, self.new
+        if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
+            why = f"the window is {_spell_window(new.window)}, before {_spell_window(old.window)}"
+            verdict = Knowledge.UNKNOWN if is_coarser(old.window, new.window) else Knowledge.IMPOSSIBLE
+            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
+        if None not in (old.gap, new.gap) and old.gap != new.gap:
+            why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
+            verdict = Knowledge.UNKNOWN if find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
+            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
+        return None
+
+    def _compare_keys(
+        self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression], side: str | None = None
+    ) -> Iterator[PartComparison]:
+        matching = _match(*self._translate_each(old, new))
+        fits = _fit(old, new)
+        for number, wants in enumerate(new):
+            before, name = matching.get(number), _name(wants)
+            if before is None:
+                instead = f", before {_name(old[number])}" if number < len(old) else ""
+                why = f"the key has {name}{instead}: the state does not know it of any key"
+                yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
+            elif before != number:
+                why = f"key column {name} is at place {number + 1}, before {before + 1}"
+                verdict = _judge(old[before], wants)
+                yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
+            elif reread := self._find_reread(wants.sql, plain=True):
+                why = f"{name} {reread}"
+                yield PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, why, silent=fits, side=side)
+            else:
+                yield PartComparison(PartKind.KEY, before, number, _judge(old[before], wants), name, side=side)
+        for before in sorted({*range(len(old))} - {*matching.values()}):
+            if not fits:
+                why = f"key column {_name(old[before])} is gone: keys that differed only there have to be merged"
+                yield PartComparison(PartKind.KEY, before, None, Knowledge.UNKNOWN, why, side=side)
+
+    def _compare_aggregates(
+        self, old: Sequence[DescribedAggregate], new: Sequence[DescribedAggregate]
+    ) -> Iterator[PartComparison]:
+        texts = [[self.before.translate(_spell_kept(part)) for part in old]]
+        texts.append([self.after.translate(_spell_kept(part)) for part in new])
+        matching = _match(*texts)
+        types = [[bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
+        fits = types[0] == types[1]
+        for number, wants in enumerate(new):
+            before, name = matching.get(number), spell(_spell_aggregate(wants))
+            sources = () if before is not None else self._find_made_of(wants, old)
+            if sources:
+                made = " and ".join(spell(old[ordinal].sql) for ordinal in sorted({*sources}))
+                why = f"{name} is made of {made}"
+                part = PartComparison(PartKind.VALUE, None, number, Knowledge.FULL, why, silent=fits, made_of=sources)
+                yield part
+                continue
+            if before is None:
+                instead = f", before {spell(_spell_aggregate(old[number]))}" if number < len(old) and fits else ""
+                known = all(buffer.empty_known for buffer in wants.buffers)
+                why = f"{name} is new{instead}" + ("" if known else ", and what it begins with is not known")
+                verdict = Knowledge.FROM_NOW_ON if known else Knowledge.IMPOSSIBLE
+                yield PartComparison(PartKind.VALUE, None, number, verdict, why, silent=fits)
+                continue
+            verdict = Knowledge.UNKNOWN if "?" in wants.sql else Knowledge.FULL
+            pairs = zip(old[before].buffers, wants.buffers, strict=False)
+            if any(bare(a.type) != bare(b.type) and not is_wider(b.type, a.type) for a, b in pairs):
+                verdict = Knowledge.UNKNOWN
+            moved = before != number
+            why = f"{name} is at place {number + 1}, before {before + 1}" if moved else name
+            reread = self._find_reread(wants.sql, plain=wants.declarative is True)
+            if reread is not None:
+                verdict, why = Knowledge.UNKNOWN, f"{name} {reread}"
+            silent = (moved or reread is not None) and fits
+            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=silent)
+        for before in sorted({*range(len(old))} - {*matching.values()}):
+            why = f"{spell(_spell_aggregate(old[before]))} is gone"
+            yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why)
+
+    def _find_made_of(self, wants: DescribedAggregate, old: Sequence[DescribedAggregate]) -> tuple[int, ...]:
+        """Find the old functions, of the same argument and filter, that a new one is made of; () if there are none."""
+        argument = self.after.translate(_spell_argument(wants))
+        places = []
+        for function, number in MADE_OF.get(wants.function, ()):
+            fitting = (
+                ordinal
+                for ordinal, part in enumerate(old)
+                if part.function == function
+                and len(part.buffers) == number + 1
+                and self.before.translate(_spell_argument(part)) == argument
+                and not (part.distinct or wants.distinct or "?" in argument)
+            )
+            ordinal = next(fitting, None)
+            if ordinal is None or self._find_reread(wants.sql, plain=False) is not None:
+                return ()
+            places.append(ordinal)
+        return tuple(places)
+
+    def _find_reread(self, text: str, *, plain: bool) -> str | None:
+        """Say how an expression reads a column otherwise, and may give other values for it; None: it does not.
+
+        ``plain``: what it computes of one column is the same for a wider type.
+        """
+        for name, number in _COLUMN.findall(text):
+            old = self.after.numbers.get(int(number))
+            if old is None:
+                continue
+            was, now = self.before.find_type(name, old), self.after.find_type(name, int(number))
+            wider = plain and is_wider(now, was) and _OF_ONE_COLUMN.fullmatch(text) is not None
+            if None not in (was, now) and was != now and not wider:
+                return "reads a column of another type than before"
+        return self._find_other_reading(text)
+
+    def _find_other_reading(self, text: str) -> str | None:
+        """Say which option of a reader decides a column of an expression, and is another one now."""
+        for name, number in _COLUMN.findall(text):
+            changed = self._find_changed_options(int(number))
+            affecting = list_affecting(changed, self.after.find_type(name, int(number)), spell(name))
+            if affecting:
+                return f"reads a column with another {', '.join(affecting)} than before"
+        return None
+
+    def _find_changed_options(self, number: int) -> dict[str, str]:
+        """The options of a source of the new query that differ from those it had in the old one, with a value."""
+        old = self.after.numbers.get(number)
+        if old is None or not self.after.aware or old >= len(self.before.sources):
+            return {}
+        before, after = self.before.sources[old].options, self.after.sources[number].options
+        both = {**before, **after}
+        return {name: both[name] for name in list_changed(before, after)}
+
+    @property
+    def may_fail(self) -> bool:
+        """True if the operator computes something that fails in ANSI mode for some values."""
+        new, side = self.new, () if self.new.join is None else (self.new.join.left, self.new.join.right)
+        texts = [part.sql for own in (new.keys, new.aggregates, *(each.columns for each in side)) for part in own or ()]
+        return any(_MAY_FAIL.search(text) for text in (*texts, *(new.filters or ())))
+
+    def _compare_readings(self) -> Iterator[PartComparison]:
+        """Compare the options of readers that decide which rows come, and how those are read that filters look at."""
+        for number in range(len(self.after.sources)):
+            changed = [name for name in self._find_changed_options(number) if decides_rows(name)]
+            if changed:
+                why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        join = self.new.join
+        for text in (*(self.new.filters or ()), *((join.condition,) if join and join.condition else ())):
+            reread = self._find_other_reading(text)
+            if reread is not None:
+                why = f"{spell(text)} {reread}"
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+
+    def _compare_joins(self, old: DescribedJoin, new: DescribedJoin) -> Iterator[PartComparison]:
+        numbers = [
+            sorted(self.after.numbers.get(number, -1) for number in side.sources) for side in (new.left, new.right)
+        ]
+        if numbers == [sorted(old.right.sources), sorted(old.left.sources)] and numbers[0] != numbers[1]:
+            why = "the sides of the join have changed places"
+            yield PartComparison(PartKind.KEY, None, None, Knowledge.UNKNOWN, why, silent=True)
+            return
+        for side, has, wants in (("left", old.left, new.left), ("right", old.right, new.right)):
+            yield from self._compare_keys(has.keys, wants.keys, side)
+            yield from self._compare_columns(has, wants, side)
+        if "LeftSemi" in (old.how, new.how) and old.how != new.how:
+            why = f"the join is {new.how}, before {old.how}, which keeps no row that was joined"
+            if old.how == "LeftSemi":
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
+            why = "the condition of the join is another one: pairs that it refused before do not come again"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+
+    def _compare_columns(self, old: DescribedSide, new: DescribedSide, side: str) -> Iterator[PartComparison]:
+        matching = _match(*self._translate_each(old.columns, new.columns))
+        fits = _fit(old.columns, new.columns)
+        for number, wants in enumerate(new.columns):
+            before, name = matching.get(number), f"{_name(wants)} of the {side} side"
+            if before is None:
+                instead = f", before {_name(old.columns[number])}" if fits else ""
+                why = f"column {name} is new{instead}: rows in the state do not have it"
+                yield PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, why, silent=fits, side=side)
+                continue
+            moved, verdict = before != number, _judge(old.columns[before], wants)
+            why = f"column {name} is at place {number + 1}, before {before + 1}" if moved else name
+            reread = self._find_other_reading(wants.sql)
+            if reread is not None:
+                moved, verdict, why = True, Knowledge.UNKNOWN, f"{name} {reread}"
+            yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits, side=side)
+        for before in sorted({*range(len(old.columns))} - {*matching.values()}):
+            why = f"column {_name(old.columns[before])} of the {side} side is gone"
+            yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why, side=side)
+
+    def _compare_filters(self, old: Sequence[str] | None, new: Sequence[str] | None) -> Iterator[PartComparison]:
+        if old is None or new is None:
+            return
+        before, after = (
+            {view.translate(text) for text in texts} for view, texts in ((self.before, old), (self.after, new))
+        )
+        if before != after:
+            changed = sorted(spell(text) for text in before ^ after if "@new" not in text)
+            if changed:
+                why = f"rows are filtered otherwise ({'; '.join(changed)}): what the state has is of the old filter"
+                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        hidden = sorted(spell(text) for text in before & after if "?" in text)
+        if hidden:
+            why = f"ckpt does not see all of what decides which rows count ({'; '.join(hidden)})"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
+
+    def _translate_each(
+        self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]
+    ) -> tuple[list[str], list[str]]:
+        return [_key_text(self.before, part.sql) for part in old], [_key_text(self.after, part.sql) for part in new]
+
+
+def _key_text(view: _View, text: str) -> str:
+    """The normal form of a key; of a window only its column, because its times are compared apart."""
+    window = _WINDOW.match(text)
+    if window is None:
+        return view.translate(text)
+    return view.translate(text.rsplit(", ", 1 if window[1] else 3)[0])
+
+
+def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Give the old place of each new part that computes the same: its own place if that fits."""
+    matching = {number: number for number, text in enumerate(new) if number < len(old) and old[number] == text}
+    for number, text in enumerate(new):
+        if number not in matching:
+            taken = {*matching.values()}
+            same = next((other for other, before in enumerate(old) if before == text and other not in taken), None)
+            if same is not None:
+                matching[number] = same
+    return matching
+
+
+def _fit(old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> bool:
+    """Tell whether Spark takes the old columns for the new ones: their types are the same."""
+    return [bare(part.type) for part in old] == [bare(part.type) for part in new]
+
+
+def _judge(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
+    """Judge a column that computes the same: its type, and whether its computation can be seen."""
+    alike = bare(old.type) == bare(new.type) or is_wider(new.type, old.type)
+    return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
+
+
+def _spell_kept(part: DescribedAggregate) -> str:
+    """The normal form of what decides the state of an aggregate."""
+    return _spell_aggregate(part if part.kept is None else replace(part, sql=part.kept))
+
+
+def _spell_argument(part: DescribedAggregate) -> str:
+    """The argument and the filter of a function."""
+    return _spell_aggregate(replace(part, sql=part.sql.partition("(")[2]))
+
+
+def _spell_aggregate(part: DescribedAggregate) -> str:
+    distinct = "DISTINCT " if part.distinct else ""
+    return f"{distinct}{part.sql}" + (f" FILTER ({part.filter})" if part.filter is not None else "")
+
+
+def _name(part: DescribedExpression) -> str:
+    text = spell(part.sql)
+    return text if part.name is None or text == part.name else f"{text} ({part.name})"
+
+
+def bare(data_type: Json) -> str:
+    """A type without nullability."""
+    return spell_schema(data_type).replace(" not null", "")
+
+
+def is_wider(new: Json, old: Json) -> bool:
+    """Tell whether a type has every value of another one."""
+    if new in _INTEGERS and old in _INTEGERS:
+        return _INTEGERS.index(str(new)) >= _INTEGERS.index(str(old))
+    if (old, new) == ("float", "double"):
+        return True
+    decimals = [re.fullmatch(r"decimal\((\d+),(\d+)\)", str(each)) for each in (old, new)]
+    if decimals[0] is not None and decimals[1] is not None:
+        before, after = ((int(match[1]), int(match[2])) for match in decimals if match is not None)
+        return after[1] == before[1] and after[0] >= before[0]
+    return False
+
+
+def _times(window: DescribedWindow) -> tuple[int, int, int]:
+    return window.length_us, window.slide_us, window.offset_us
+
+
+def judge_window(
+    part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
+) -> PartComparison:
+    """Judge a longer window that is made of the old ones: those that the watermark has passed are not in the state."""
+    longer_us = None if old is None else find_longer_gap(old, wants)
+    if part.kind is PartKind.WINDOW and longer_us is not None:
+        if watermark_ms <= 0:
+            return replace(part, verdict=Knowledge.FULL)
+        until = instant(watermark_ms + longer_us // 1000)
+        why = (
+            f"{part.why}: sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
+        )
+        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
+    if part.kind is not PartKind.WINDOW or old is None or not is_coarser(old.window, wants.window):
+        return part
+    assert wants.window is not None
+    if watermark_ms <= 0:
+        return replace(part, verdict=Knowledge.FULL)
+    began = find_window_start(watermark_ms * 1000, wants.window.length_us, wants.window.offset_us) // 1000
+    late = f"{part.why}: rows that were too late for an old window are not in the state, if there were any"
+    if began == watermark_ms:
+        return replace(part, verdict=Knowledge.UNKNOWN, why=late)
+    why = f"{late}; the window that began at {instant(began)} has only the old windows that end after the watermark"
+    return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{why}, {instant(watermark_ms)}")
+
+
+def find_window_start(time_us: int, length_us: int, offset_us: int) -> int:
+    """The start of the tumbling window of a time."""
+    return (time_us - offset_us) // length_us * length_us + offset_us
+
+
+def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool:
+    """Tell whether each new window is made of old ones, whose groups can be merged as long as none was evicted."""
+    if old is None or new is None or _times(old) == _times(new):
+        return False
+    tumbling = old.length_us == old.slide_us and new.length_us == new.slide_us
+    return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
+
+
+def find_longer_gap(old: DescribedOperator, new: DescribedOperator) -> int | None:
+    """How much longer the gap of sessions is than it was, in microseconds; None: it is not, or no constant."""
+    before, after = (None if each.gap is None else _read_interval(each.gap) for each in (old, new))
+    return after - before if before is not None and after is not None and after > before else None
+
+
+def _read_interval(text: str) -> int | None:
+    """An interval as Spark writes it, such as ``1 minutes 5.5 seconds``; None: of days or months, or no constant."""
+    parts = re.findall(r"(\d+(?:\.\d+)?) (hours|minutes|seconds)(?: |$)", text)
+    if not parts or " ".join(f"{number} {unit}" for number, unit in parts) != text:
+        return None
+    return sum(round(float(number) * _UNITS[unit]) for number, unit in parts)
+
+
+def _spell_window(window: DescribedWindow) -> str:
+    parts = [f"{window.length_us / 1_000_000:g} s"]
+    if window.slide_us != window.length_us:
+        parts.append(f"every {window.slide_us / 1_000_000:g} s")
+    if window.offset_us:
+        parts.append(f"from {window.offset_us / 1_000_000:g} s")
+    return " ".join(parts)
+
+
+def _join(texts: set[str]) -> str:
+    return ", ".join(map(spell, sorted(texts)))
+
+
+def _find_end(text: str, start: int) -> int | None:
+    """The index of the brace that closes the one at ``start``."""
+    depth = 0
+    for index in range(start, len(text)):
+        depth += (text[index] == "{") - (text[index] == "}")
+        if depth == 0:
+            return index
+    return None
+
+
+def _split(text: str) -> Iterator[str]:
+    """Split the branches of a union."""
+    depth = start = 0
+    for index, sign in enumerate(text):
+        depth += (sign in "{(") - (sign in "})")
+        if depth == 0 and text.startswith(" | ", index):
+            yield text[start:index]
+            start = index + 3
+    yield text[start:]

@@ -1,0 +1,306 @@
+"""``ckpt copy`` without Spark: every sample, as of each batch, on other storage, killed and refused."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpoint
+from ckpt.errors import CkptError, NotFound
+from ckpt.inspection.inspection import inspect
+from ckpt.new.copy import placing
+from ckpt.new.copy.copy import copy
+from ckpt.new.copy.selection import select_files
+from ckpt.restart.findings import Outcome
+from ckpt.storage import open_storage, remote_writer
+from ckpt.versions import Progress
+from tests.changes.applying import facts
+from tests.commands import contract
+from tests.conftest import Ckpt, CopyOf
+from tests.support.places import SAMPLE_NAMES, SAMPLES
+from tests.support.remedies import remove
+from tests.support.services.fixtures import Upload
+
+BROKEN = "aggregation-changelog-4.2"
+
+
+def files(top: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+
+
+def version_of(path: str) -> int:
+    """Of a state file, by its name."""
+    stem = path.rpartition("/")[2].lstrip(".").partition(".")[0].partition("_")[0]
+    return int(stem) if stem.isdecimal() and "SSTs" not in path and "_metadata" not in path else 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+def test_every_sample_is_copied_as_published(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    before, to = facts(SAMPLES / sample), tmp_path / "the copy"
+    run = ckpt("copy", f"sample_checkpoints/{sample}", to, "-o", "json")
+    assert facts(SAMPLES / sample) == before
+    if run.exit_code == 3:
+        assert sample.startswith(("damaged", "async"))
+        assert run.stderr.startswith("ckpt: ")
+        assert not to.exists() or files(to) == {}
+        return
+    document, original, copied = run.json(), files(SAMPLES / sample), files(to)
+    assert contract.disagreements(document, "copy") == []
+    assert (document["files"], document["bytes"]) == (len(copied), sum(map(len, copied.values())))
+    different = {path for path, data in copied.items() if original.get(path) != data}
+    assert all("/_metadata/v2/" in path for path in different), "only recorded places change"
+    for path in copied:
+        assert (to / path).stat().st_mtime_ns // 10**6 == (SAMPLES / sample / path).stat().st_mtime_ns // 10**6
+        if path.startswith("state/"):
+            assert version_of(path) <= document["batch"] + 1 + ("-killed-" in sample), "and of a planned batch"
+    inspected = ckpt("inspect", to, "-o", "json").json()
+    assert inspected["latest"]["committed_batch"] == document["batch"]
+    assert inspected["latest"]["offset_batch"] - document["batch"] in (0, 1), "one that is planned keeps its range"
+    assert inspected["restart"] != []
+    assert not {"CKPT305", "CKPT311"} & {one["code"] for one in inspected["findings"]}
+    assert any(one["batch_id"] == document["batch"] + 1 for one in inspected["restart"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", BROKEN, "aggregation-format2-4.2", "file-source-4.2"])
+def test_as_of_an_earlier_batch_nothing_later_is_there(sample: str, tmp_path: Path) -> None:
+    state_of = read_checkpoint(open_storage(str(SAMPLES / sample))).state
+    spans = state_of.operators[0].stores[0].readable_batches if state_of else ((3, 9),)
+    for batch in range(spans[-1][0], spans[-1][1] + 1):
+        to = tmp_path / str(batch)
+        done = copy(str(SAMPLES / sample), str(to), batch=batch)
+        assert done.batch == batch
+        found = inspect(read_checkpoint(open_storage(str(to)), batches=0))
+        assert found.checkpoint.offsets.ids[-1] == found.checkpoint.commits.ids[-1] == batch
+        assert {f.batch_id for f in found.counted if f.progress is Progress.SYNC} == {batch + 1}
+        state = found.checkpoint.state
+        assert state is None or (state.newer is None and state.needed_version == batch + 1)
+
+
+@pytest.mark.parametrize("sample", ["tws-rocksdb-4.2", "join-v4-changelog-4.3"])
+def test_schemas_are_found_in_the_copy(sample: str, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    copy(str(SAMPLES / sample), str(to))
+    named = [path for path in to.glob("state/*/_metadata/v2/[0-9]*") if f"file:{to}/state/" in path.read_text()]
+    assert named
+    copied_again = select_files(open_storage(str(to)), str(tmp_path / "again"))
+    assert copied_again.changed, "a copy of the copy names its own place"
+
+
+def test_a_new_id(ckpt: Ckpt, tmp_path: Path) -> None:
+    old, new = (
+        ckpt("copy", "sample_checkpoints/stateless-4.2", tmp_path / name, *words, "-o", "json").json()
+        for name, words in (("old", []), ("new", ["--new-id"]))
+    )
+    assert (
+        old["query_id"]
+        != new["query_id"]
+        == ckpt("inspect", tmp_path / "new", "-o", "json").json()["checkpoint"]["query_id"]
+    )
+    meanings = [{one["kind"]: one["meaning"].partition(" ")[0] for one in told["sinks"]} for told in (old, new)]
+    assert {kind: meaning[0] for kind, meaning in meanings[0].items()} == {
+        "delta": "d",
+        "iceberg": "d",
+        "file": "d",
+        "foreachBatch with txnAppId": "d",
+        "kafka": "h",
+        "foreach, foreachBatch": "h",
+    }
+    assert {kind for kind in meanings[0] if meanings[0][kind] != meanings[1][kind]} == {"delta", "iceberg"}
+    assert "CKPT503" not in ckpt("inspect", tmp_path / "new", "-o", "json").stdout, "its checksum is right"
+
+
+def test_a_file_that_is_owned_by_another_batch_is_no_part_of_it(copy_of: CopyOf, tmp_path: Path) -> None:
+    """A crash left state of version 11, a snapshot even; started on it, a query would load that later."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    for partition in ("0", "1"):
+        folder = checkpoint / "state" / "0" / partition
+        shutil.copy(folder / "10.delta", folder / "11.delta")
+        shutil.copy(folder / "10.delta", folder / "12.snapshot")
+    to = tmp_path / "copy"
+    copy(str(checkpoint), str(to))
+    assert max(version_of(path) for path in files(to) if path.startswith("state/")) == 10
+
+
+# Elsewhere.
+
+
+@pytest.fixture(params=["whole", "in pieces"])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much of a file is held at a time."""
+    if request.param == "in pieces":
+        monkeypatch.setattr(placing, "PIECE", 100)
+        monkeypatch.setattr(remote_writer, "PIECE", 70)
+
+
+@pytest.mark.usefixtures("held")
+def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
+    for sample in ("tws-rocksdb-4.2", "aggregation-format2-4.2", "kafka-4.2"):
+        here, there, back = tmp_path / sample / "a", f"memory://{tmp_path.name}/{sample}", tmp_path / sample / "b"
+        here.parent.mkdir()
+        copy(str(SAMPLES / sample), str(here))
+        copy(str(here), there)
+        copy(there, str(back))
+        first, last = files(here), files(back)
+        plain = {path for path in first if not path.rpartition("/")[2].startswith(".")}
+        assert last.keys() == plain
+        for path in plain:
+            assert last[path] == first[path].replace(f"file:{here}/".encode(), f"file:{back}/".encode())
+        assert ckpt("inspect", there).exit_code == ckpt("inspect", back).exit_code == 0
+
+
+@pytest.fixture
+def held_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are held whole, larger ones in pieces."""
+    monkeypatch.setattr(placing, "PIECE", 1000)
+    monkeypatch.setattr(remote_writer, "PIECE", 700)
+    sizes = [len(data) for data in files(SAMPLES / "aggregation-changelog-4.2").values()]
+    assert min(sizes) < 700 < 1000 < max(sizes)
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("held_in_part")
+def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
+    uri = s3.upload(SAMPLES / "aggregation-changelog-4.2")
+    bucket = uri.rpartition("/")[0]
+    words = [word for key, value in s3.options.items() for word in ("--storage-options", f"{key}={value}")]
+    for source, to in ((uri, tmp_path / "a"), (tmp_path / "a", f"{bucket}/b"), (f"{bucket}/b", f"{bucket}/c")):
+        run = ckpt("copy", source, to, *words, "-o", "json")
+        assert run.exit_code == 0, run.stderr + str(run.json()["wrong_checksums"])
+    copy(f"{bucket}/c", str(tmp_path / "d"), s3.options)
+    hadoops = {path for path in files(tmp_path / "a") if path.rpartition("/")[2].startswith(".")}
+    assert files(tmp_path / "d") == {path: of for path, of in files(tmp_path / "a").items() if path not in hadoops}
+    assert ckpt("copy", uri, f"{bucket}/b", *words).exit_code == 3, "something is there"
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("held_in_part")
+def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
+    uri, _ = hdfs_uri(SAMPLES / "aggregation-format2-4.2")
+    copy(uri, f"{uri}-copy")
+    assert ckpt("inspect", f"{uri}-copy").exit_code == 0
+    copy(f"{uri}-copy", str(tmp_path / "back"))
+    original = files(SAMPLES / "aggregation-format2-4.2")
+    assert {path for path, data in files(tmp_path / "back").items() if original[path] != data} == set()
+
+
+# Refused.
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("{checkpoint}/copy",), 2, "is inside the checkpoint"),
+        (("{checkpoint}/..",), 2, "is inside the checkpoint"),
+        (("{checkpoint}",), 2, "is inside the checkpoint"),
+        (("{full}",), 3, "exists already"),
+        (("{full}/x",), 3, "exists already: name a folder that does not"),
+        (("{nowhere}",), 3, "exists already: name a folder that does not"),
+        (("{new}/copy",), 3, "/new/copy cannot be written: create {new} first"),
+        (("memory://copy",), 2, "memory://copy is gone when ckpt ends: name a folder that stays"),
+        (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
+        (("{new}", "--storage-options", "a"), 2, "write it as key=value"),
+    ],
+)
+def test_what_is_refused(
+    words: tuple[Any, ...], code: int, said: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    checkpoint, full = copy_of("stateless-4.2"), tmp_path / "full"
+    full.mkdir()
+    full.joinpath("x").touch()
+    nowhere = tmp_path / "link"
+    nowhere.symlink_to(tmp_path / "gone")
+    places = {"checkpoint": checkpoint, "full": full, "new": tmp_path / "new", "nowhere": nowhere}
+    before = facts(tmp_path)
+    run = ckpt("copy", checkpoint, *(str(word).format(**places) for word in words))
+    assert run.exit_code == code
+    assert said.format(**places) in run.refusal()
+    shutil.rmtree(tmp_path / "new", ignore_errors=True)
+    after = facts(tmp_path)
+    assert {path: of for path, of in after.items() if path in before} == before
+
+
+def test_an_empty_folder_will_do(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert copy(str(SAMPLES / "stateless-4.2"), str(tmp_path / "empty")).batch == 5
+
+
+@pytest.mark.parametrize("gone", ["state/0/0/10.delta", "offsets/8"])
+def test_what_would_not_start_is_not_copied(gone: str, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    remove(checkpoint / gone)
+    with pytest.raises(CkptError, match=r"would not start"):
+        copy(str(checkpoint), str(tmp_path / "copy"))
+    assert not files(tmp_path / "copy")
+
+
+def test_a_planned_batch_keeps_its_range(tmp_path: Path) -> None:
+    """A sink may have its rows; planned again it would be dropped with the rows that are new."""
+    done = copy(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "copy"))
+    assert done.batch == 3
+    old, new = (
+        inspect(open_checkpoint(str(one))) for one in (SAMPLES / "aggregation-killed-hdfs-4.0", tmp_path / "copy")
+    )
+    assert [(f.outcome, f.batch_id, f.sources) for f in new.forecasts] == [
+        (f.outcome, f.batch_id, f.sources) for f in old.forecasts
+    ]
+    assert new.forecasts[0].batch_id == 4
+    with pytest.raises(CkptError, match="batch 4 is not committed"):
+        copy(str(SAMPLES / "aggregation-killed-hdfs-4.0"), str(tmp_path / "other"), batch=4)
+
+
+def test_an_empty_folder_or_none_is_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    with pytest.raises(CkptError, match="the checkpoint is empty"):
+        copy(str(tmp_path / "x"), str(tmp_path / "y"))
+    assert not (tmp_path / "y").exists()
+    with pytest.raises((NotFound, NotACheckpoint)):
+        copy(str(tmp_path / "z"), str(tmp_path / "w"))
+
+
+def test_a_copy_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    copy(str(SAMPLES / "stateless-4.2"), str(tmp_path / "copy"))
+    assert os.stat(tmp_path / "copy").st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("sample", "file", "hidden"),
+    [
+        ("aggregation-hdfs-4.2", "state/0/0/8.snapshot", True),
+        ("pandas-with-state-changelog-4.2", "state/0/1/10.zip", True),
+        ("aggregation-format2-4.2", "state/0/0/7_*.changelog", False),
+    ],
+)
+@pytest.mark.parametrize("piece", [1 << 22, 512])
+def test_state_that_does_not_fit_its_checksums_is_named(
+    sample: str, file: str, hidden: bool, piece: int, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("ckpt.new.copy.placing.PIECE", piece)
+    checkpoint = copy_of(sample)
+    assert ckpt("copy", checkpoint, tmp_path / "sound").exit_code == 0
+    damaged = sorted(checkpoint.glob(file))[-1]
+    beside = damaged.parent / (f".{damaged.name}.crc" if hidden else f"{damaged.name}.crc")
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:30] + bytes([data[30] ^ 1]) + data[31:])
+    for other in (damaged.parent / f".{damaged.name}.crc", damaged.parent / f"{damaged.name}.crc"):
+        if other != beside:
+            other.unlink(missing_ok=True)
+    assert beside.exists()
+    run = ckpt("copy", checkpoint, tmp_path / "copy", "-o", "json")
+    path = str(damaged.relative_to(checkpoint))
+    assert (run.exit_code, run.json()["wrong_checksums"]) == (1, [path])
+    assert (tmp_path / "copy" / path).read_bytes() == damaged.read_bytes()
+    page = ckpt("copy", checkpoint, tmp_path / "other")
+    assert (page.exit_code, path in page.stdout, "--deep" in page.stdout) == (1, True, True)
+
+
+@pytest.mark.parametrize("batch", [5, 6])
+def test_continuous_processing_is_copied_as_of_an_epoch(batch: int, tmp_path: Path) -> None:
+    """A start with a continuous trigger continues after it."""
+    copied = copy(str(SAMPLES / "continuous-kafka-4.2"), str(tmp_path / "copy"), batch=batch)
+    starts = [f for f in copied.inspection.forecasts if f.progress is Progress.CONTINUOUS]
+    assert {(f.outcome, f.batch_id) for f in starts} == {(Outcome.RESUMES, batch + 1)}
+    assert not (tmp_path / "copy" / "offsets" / str(batch + 1)).exists()

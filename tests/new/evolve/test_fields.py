@@ -1,0 +1,170 @@
+"""State of functions of users carried over without Spark: names, types and fields (with Spark: ``columns.py``)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from ckpt.formats.types import struct_of
+from ckpt.inspection.preflight import PlannedStart, judge_start
+from ckpt.model import Json
+from ckpt.query.compare import list_families
+from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedSource, DescribedStore, QueryDescription
+from ckpt.versions import Spark
+from tests.support.places import SAMPLES
+
+VARIABLES, GROUPS = "tws-rocksdb-4.2", "pandas-with-state-changelog-4.2"
+
+
+def describe(sample: str, names: Mapping[str, str] = {}, values: Mapping[str, Json] = {}) -> QueryDescription:
+    """Describe the query of a sample with other names of variables, and other schemas of values by old names."""
+    (operator,) = ckpt.open_checkpoint(str(SAMPLES / sample)).operators
+    stores = []
+    for store in operator.stores:
+        families = [_change(family, names, values) for family in list_families(store)]
+        stores.append(DescribedStore(store.name, tuple(families), store.prefix_columns, 3 if operator.variables else 2))
+    properties: Any = json.loads(json.dumps(operator.properties)) or {}
+    for variable in properties.get("stateVariables", ()):
+        variable["stateName"] = names.get(variable["stateName"], variable["stateName"])
+    own = DescribedOperator(
+        str(operator.name),
+        tuple(stores),
+        {names.get(variable.name, variable.name): variable.kind for variable in operator.variables},
+        properties=properties,
+        metadata_version=2 if operator.variables else 1,
+    )
+    return QueryDescription(Spark.V4_2, "append", (DescribedSource("rate-micro-batch"),), (own,), None, None, {})
+
+
+def _change(family: DescribedFamily, names: Mapping[str, str], values: Mapping[str, Json]) -> DescribedFamily:
+    name = family.name
+    for old, new in names.items():
+        if name == old or (name.startswith("$") and name.endswith(f"_{old}")):
+            name = f"{name.removesuffix(old)}{new}"
+    return replace(family, name=name, value=values.get(family.name, family.value))
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> str:
+    """Return a checkpoint whose metadata names schema files where they are."""
+    ckpt.copy(str(SAMPLES / VARIABLES), str(tmp_path / "old"))
+    return str(tmp_path / "old")
+
+
+def rows_of(checkpoint: str, **part: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = ckpt.read_state_arrow(checkpoint, **part).to_pylist()
+    return sorted(rows, key=str)
+
+
+@pytest.mark.slow
+def test_variables_of_every_kind_get_other_names_and_keep_their_rows(variables: str, tmp_path: Path) -> None:
+    names = {name: f"{name}Too" for name in ("recent", "last", "recentTtl", "parity", "parityTtl", "rows")}
+    new = str(tmp_path / "new")
+    words = [f"{old}={name}" for old, name in names.items()]
+
+    plan, _ = ckpt.evolve(describe(VARIABLES, names), variables, new, map_column=words)
+
+    assert (plan.refused, plan.verdict) == (None, "unknown")
+    for old, name in names.items():
+        assert rows_of(new, variable=name) == rows_of(variables, variable=old) != []
+    assert rows_of(new, timers=True) == rows_of(variables, timers=True) != []
+    assert ckpt.state_verify(new).damages == ()
+    assert ckpt.inspect(new).sound
+
+
+@pytest.mark.slow
+def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path: Path) -> None:
+    last = struct_of([("seen", "timestamp"), ("value", "long"), ("more", "string"), ("given", "integer")])
+    values = {
+        "last": struct_of([("value", last), ("ttlExpirationMs", "long")]),
+        "recent": struct_of([("other", "double"), ("value", "long")]),
+    }
+    new, query = str(tmp_path / "new"), describe(VARIABLES, values=values)
+    default = {"last.given": "7"}
+
+    plan, _ = ckpt.evolve(query, variables, new, default=default)
+    assert plan.refused is not None
+    assert "last.more is new, and NULL in the state that is there" in str(plan.refused)
+    plan, _ = ckpt.evolve(query, variables, new, default=default, accept_from_now_on=True)
+    assert plan.refused is None
+
+    before, after = rows_of(variables, variable="last"), rows_of(new, variable="last")
+    added = {"value_value_more": None, "value_value_given": 7}
+    assert [*after[0]] == ["key_key", "value_value_seen", "value_value_value", *added, "value_ttlExpirationMs"]
+    assert sorted(before, key=key_of) == [{name: row[name] for name in before[0]} for row in sorted(after, key=key_of)]
+    assert all(row.items() >= added.items() for row in after)
+    lists = (ckpt.read_state_arrow(each, variable="recent") for each in (variables, new))
+    old_list, new_list = (
+        [list(map(str, table[name])) for name in ("key_key", "list_element_value")] for table in lists
+    )
+    assert old_list == new_list
+    assert ckpt.read_state_arrow(new, variable="recent")["list_element_other"].null_count == len(new_list[0]) > 0
+    assert ckpt.state_verify(new).damages == ()
+
+
+def key_of(row: Mapping[str, Any]) -> str:
+    return str(row["key_key"])
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "words", "why"),
+    [
+        ({"rows": "total"}, {}, (), "variable total may be rows of the state under another name"),
+        (
+            {"rows": "total", "recent": "new"},
+            {},
+            ("recent=total", "-=new"),
+            "is a ValueState, in the state a ListState",
+        ),
+        ({"rows": "total"}, {}, ("nothing=total",), "nothing is no variable of the state"),
+        ({}, {"rows": struct_of([("rows", "string")])}, (), "rows.rows is string, in the state long"),
+        ({}, {"rows": struct_of([("n", "long"), ("m", "long")])}, (), "rows.n may be rows.rows of the state"),
+        ({}, {"rows": struct_of([("n", "long"), ("m", "long")])}, ("rows.x=rows.n",), "rows.x is not in the state"),
+        ({}, {}, ("rows=recent",), "two variables would have the rows of the same one"),
+    ],
+)
+def test_nothing_is_guessed(
+    variables: str,
+    tmp_path: Path,
+    names: Mapping[str, str],
+    values: Mapping[str, Json],
+    words: tuple[str, ...],
+    why: str,
+) -> None:
+    plan, _ = ckpt.evolve(describe(VARIABLES, names, values), variables, str(tmp_path / "new"), map_column=words)
+    assert why in str(plan.refused)
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_state_of_groups_has_no_timeout_where_none_was_kept(tmp_path: Path) -> None:
+    (operator,) = ckpt.open_checkpoint(str(SAMPLES / GROUPS)).operators
+    (family,) = list_families(operator.stores[0])
+    fields: Any = json.loads(json.dumps(family.value))["fields"]
+    without: Json = {"type": "struct", "fields": [field for field in fields if field["name"] == "groupState"]}
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+
+    plan, _ = ckpt.evolve(describe(GROUPS, values={"default": without}), str(SAMPLES / GROUPS), first)
+    assert plan.refused is None
+    plan, _ = ckpt.evolve(describe(GROUPS), first, second, accept_from_now_on=True)
+    assert plan.refused is None
+
+    before, after = rows_of(str(SAMPLES / GROUPS)), rows_of(second)
+    (timeout,) = [name for name in before[0] if "timeout" in name.lower()]
+    assert {row[timeout] for row in after} == {-1}
+    kept = [{name: value for name, value in row.items() if name != timeout} for row in after]
+    assert kept == sorted(({name: row[name] for name in row if name != timeout} for row in before), key=str)
+
+
+def test_preflight_names_a_variable_that_may_have_another_name() -> None:
+    checkpoint = ckpt.open_checkpoint(str(SAMPLES / VARIABLES))
+
+    def list_codes(query: QueryDescription) -> list[str]:
+        readiness = judge_start(checkpoint, PlannedStart(None, query=query))
+        return [rated.finding.diagnosis.code for rated in readiness.warnings]
+
+    assert list_codes(describe(VARIABLES)) == []
+    assert list_codes(describe(VARIABLES, {"rows": "total"})) == ["CKPT485"]

@@ -1,0 +1,63 @@
+"""A part of the recorded changes asked again, on the Spark that is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.new.evolve.cases import CASES, Case
+from tests.new.evolve.columns import COLUMN_CASES, ColumnCase
+from tests.new.evolve.record import ask
+from tests.new.evolve.tables import TABLE_CASES
+from tests.new.evolve.worker import Answering
+from tests.support.spark.live import EVERY_CASE
+
+pytestmark = pytest.mark.spark
+
+LIVE = (
+    "delta and file rows: add table first",
+    "two files agg planned: reorder and add",
+    "two files rows: add middle, in place",
+    "names agg: renamed",
+    "hdfs: agg to dedup agg, source added",
+    "a variable renamed, its fields in another order, one gone",
+    "a much longer gap, aggregates more and less",
+)
+"""Other columns of state are in `test_on_spark.py`."""
+EVERY: tuple[Case | ColumnCase, ...] = (*CASES, *TABLE_CASES, *COLUMN_CASES)
+BY_NAME = {case.name: case for case in EVERY}
+ASKED = [case for case in EVERY if case.needs in ("", "delta")] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
+
+
+class Here:
+    """Answers jobs in the session of the test run."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark, self._answering = spark, Answering()
+
+    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
+        return self._answering.answer_to(self._spark, job)
+
+
+@pytest.fixture(scope="module")
+def here(spark: Any) -> Here:
+    return Here(spark)
+
+
+@pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)
+def test_a_changed_query_continues(
+    here: Here, spark: Any, case: Case | ColumnCase, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    minor = ".".join(spark.version.split(".")[:2])
+    folder = Path(tmp_path_factory.getbasetemp()) / "evolve" / str(EVERY.index(case))
+    folder.parent.mkdir(exist_ok=True)
+    answer = ask(here, case, minor, folder)
+    if case.refused is not None:
+        assert case.refused in answer["refused"]
+    elif isinstance(case, ColumnCase):
+        assert answer["error"] is None
+        assert case.fits(answer["columns"]), answer["columns"]
+    else:
+        assert (answer["error"], answer["wrong"]) == (None, {})

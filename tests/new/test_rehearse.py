@@ -1,0 +1,122 @@
+"""``ckpt.rehearse`` with real queries: what they do on the copy, and that nothing else is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import pytest
+
+import ckpt
+from tests.changes.fixes.async_gap.test_remote import tree
+from tests.new.evolve.worker import Inputs
+from tests.support.services.fixtures import Upload
+from tests.support.spark.live import trace
+
+pytestmark = pytest.mark.spark
+
+
+def count_rows(spark: Any, folders: list[Path], keys: str = "id % 3 AS k", **options: str) -> Any:
+    """Count the ids of all folders by their rest."""
+    reader = spark.readStream.schema("id LONG").options(maxFilesPerTrigger="1", **options)
+    frames = [reader.json(str(folder)) for folder in folders]
+    frame = frames[0]
+    for other in frames[1:]:
+        frame = frame.union(other)
+    return frame.selectExpr(keys).groupBy("k").count()
+
+
+@pytest.fixture(scope="module")
+def root(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three files of `a`, one of which the query has read, and two of `b`; its checkpoint, and its sink."""
+    root = tmp_path_factory.mktemp("rehearse")
+    inputs = Inputs(spark, root)
+    inputs.put("a")
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "2")
+    writer = count_rows(own, [root / "a"]).writeStream.format("noop").outputMode("update")
+    query = writer.option("checkpointLocation", str(root / "cp")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    for tag in "aabb":
+        inputs.put(tag)
+    return root
+
+
+def list_leftovers() -> set[str]:
+    return {path.name for path in Path(gettempdir()).glob("ckpt-rehearse-*")}
+
+
+def test_a_changed_query_runs_beside_the_old_one(spark: Any, root: Path) -> None:
+    before, leftovers = trace(root), list_leftovers()
+    old, new = (count_rows(spark, [root / tag for tag in tags]) for tags in ("a", "ab"))
+
+    rehearsal = ckpt.rehearse(new, root / "cp", 2, old, output_mode="update")
+
+    assert rehearsal.starts
+    assert (rehearsal.new.evolved, rehearsal.new.refused) == (True, None)
+    assert [(batch.batch, batch.rows_in) for batch in rehearsal.new.batches] == [(1, 6), (2, 6)]
+    assert rehearsal.old is not None
+    assert [(batch.batch, batch.rows_in, batch.rows_out) for batch in rehearsal.old.batches] == [(1, 3, 3), (2, 3, 3)]
+    assert all(batch.ms > 0 for batch in rehearsal.new.batches)
+    counts = [
+        {row.key["key_k"]: tuple(side and side["value_count"] for side in (row.before, row.after)) for row in unit.rows}
+        for query in (rehearsal.new, rehearsal.old)
+        for unit in query.state
+    ]
+    assert counts == [{0: (1, 5), 1: (1, 5), 2: (1, 5)}, {0: (1, 3), 1: (1, 3), 2: (1, 3)}]
+    page = str(rehearsal)
+    assert page.startswith("THE QUERY STARTS")
+    assert "rows in" in page
+    assert len(repr(rehearsal)) < 300
+    assert trace(root) == before
+    assert list_leftovers() <= leftovers
+
+
+def test_a_query_that_fails_is_explained(spark: Any, root: Path) -> None:
+    before, leftovers = trace(root), list_leftovers()
+
+    rehearsal = ckpt.rehearse(
+        count_rows(spark, [root / "a"], "CAST(id AS STRING) AS k"), root / "cp", output_mode="update"
+    )
+
+    assert not rehearsal.starts
+    assert rehearsal.new.batches == ()
+    assert rehearsal.new.refused is not None
+    assert "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE" in str(rehearsal.new.error)
+    assert rehearsal.new.explanation is not None
+    assert rehearsal.new.explanation.matches
+    assert str(rehearsal).startswith("THE QUERY FAILS")
+    assert trace(root) == before
+    assert list_leftovers() <= leftovers
+
+
+def test_sources_that_a_batch_would_change_are_refused(spark: Any, root: Path) -> None:
+    before = trace(root)
+    for frame, words in (
+        (count_rows(spark, [root / "a"], cleanSource="delete"), "cleanSource=delete"),
+        (spark.readStream.format("socket").options(host="localhost", port=1).load().selectExpr("1 AS k"), "source 0"),
+    ):
+        with pytest.raises(ckpt.UsageError, match=words):
+            ckpt.rehearse(frame, root / "cp", output_mode="append")
+    assert trace(root) == before
+
+
+def test_the_same_query_ends_with_its_rows(spark: Any, root: Path) -> None:
+    rehearsal = ckpt.rehearse(count_rows(spark, [root / "a"]), root / "cp", 5, output_mode="update")
+
+    assert (rehearsal.new.end, rehearsal.new.evolved) == (ckpt.types.RehearsalEnd.NO_MORE_ROWS, False)
+    assert len(rehearsal.new.batches) == 2
+
+
+def test_a_checkpoint_on_remote_storage(spark: Any, root: Path, memory_uri: Upload) -> None:
+    """The rehearsal runs on a local copy of it; the data frame of the old query says what that had computed."""
+    uri, options = memory_uri(root / "cp")
+    before = tree(uri, options)
+    rows = [count_rows(spark, [root / tag for tag in tags]) for tags in ("a", "ab")]
+
+    rehearsal = ckpt.rehearse(rows[1], uri, 1, rows[0], storage_options=options, output_mode="update")
+
+    assert (rehearsal.starts, rehearsal.new.evolved, rehearsal.new.knows_less) == (True, True, ())
+    assert [batch.rows_in for batch in rehearsal.new.batches] == [6]
+    assert tree(uri, options) == before
