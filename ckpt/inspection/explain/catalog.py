@@ -11,10 +11,12 @@ from ckpt.advice.book import Book
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis, Severity
 from ckpt.restart.sinks import CLAUSES
+from ckpt.versions import NEWEST
 
 _GAP = "{}"
 _NUMBER = "{n}"
 _END = "{end}"
+_VERSIONS = ("since", "first", "last", "of", "but")
 _BOOK = Book(__package__, "catalog.toml", CLAUSES)
 _SEVERITIES = {Severity.NOTE: "a note", Severity.WARNING: "a warning", Severity.ERROR: "an error"}
 
@@ -117,11 +119,22 @@ def _make_error(entry: dict[str, Any], entries: dict[str, Any]) -> KnownError:
     text = entries[entry["twin"]] if "twin" in entry else {}
     inherited = {key: text[key] for key in ("classes", "says", "sample") if key in text}
     keys: dict[str, Any] = {"says": ()} | {
-        key: tuple(value) if isinstance(value, list) else value for key, value in (inherited | entry).items()
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in (inherited | entry).items()
+        if key not in _VERSIONS
     }
     cure = _BOOK.make_advice(entry["cure"], {})
     command = _BOOK.make_call(entry["command"], {}) if "command" in entry else next(list_calls(cure), None)
+    keys["since"] = _spell_versions(**{key: entry[key] for key in _VERSIONS if key in entry})
     return KnownError(**keys | {"cause": _BOOK.make_words(entry["cause"], {}), "cure": cure, "command": command})
+
+
+def _spell_versions(since: str = "", first: str = "", last: str | None = None, of: str = "", but: str = "") -> str:
+    """The versions that say something; without a last one the newest that was asked says it too."""
+    if since:
+        return since
+    newest = last or _BOOK.content["newest"].get(of) or NEWEST
+    return " ".join(filter(None, (of, first if first == newest else f"{first} to {newest}", but)))
 
 
 def list_calls(cure: Advice) -> Iterator[Call]:
