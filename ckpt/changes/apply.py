@@ -27,7 +27,7 @@ from ckpt.changes.backup import (
 )
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ChangePlan, Planned
-from ckpt.changes.steps import Changed, FileContent, FileStep
+from ckpt.changes.steps import FileContent, FileStep, view_changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.pipelines import find_version, sort_versions
 from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
@@ -382,7 +382,7 @@ def apply_plan(
     def check() -> str | None:
         if plan.opened_as is None:
             return _find_broken_promise(plan.after, partial(inspect_root, storage))
-        opened = Changed(storage, storage.list_tree(), uri=plan.opened_as)
+        opened = view_changed(storage, storage.list_tree(), uri=plan.opened_as)
         return _find_broken_promise(plan.after, lambda versions: inspect(read_checkpoint(opened), versions))
 
     return apply(plan, storage, writer, backup, grace, check, first)

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, TypeVar
 from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
 from ckpt.advice.words import name_in_python
 from ckpt.changes.book import BOOK
-from ckpt.changes.steps import Changed, FileStep
+from ckpt.changes.steps import FileStep, view_changed
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.reader import read_checkpoint
@@ -230,7 +230,7 @@ def inspect_changed(
     batches: int = 10,
 ) -> Inspection:
     """Inspect a checkpoint as some steps leave it, seen from ``uri`` where it will be opened elsewhere."""
-    changed = Changed(storage, before.checkpoint.listing, steps, uri)
+    changed = view_changed(storage, before.checkpoint.listing, steps, uri)
     return inspect(read_checkpoint(changed, batches=batches), tuple(versions))
 
 
@@ -310,7 +310,7 @@ def add_mark(plan: Planned, storage: Storage) -> Planned:
     was = storage.read(FIRST_START) if listing.info(FIRST_START) is not None else None
     mark_step = FileStep(FIRST_START, was, build_first_start(mark), like=f"{OFFSETS}/{mark.batch}")
     steps = tuple(step for step in (mark_step, *plan.steps) if step.before != step.after)
-    tree = Changed(storage, listing, steps).list_tree()
+    tree = view_changed(storage, listing, steps).list_tree()
     versions = tuple(dict.fromkeys(f.spark for f in after.forecasts))
     left = inspect(replace(after.checkpoint, listing=tree, first_start=mark), versions)
     return replace(plan, steps=steps, inspection_after=left)

@@ -4,15 +4,16 @@ On local paths Hadoop keeps a hidden checksum file ``.N.crc`` for each ``N`` (``
 makes the next write of ``N`` fail, so it is removed before ``N`` and written only after ``N``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from ckpt.errors import NotFound, StorageError, one_line
+from ckpt.errors import StorageError, one_line
 from ckpt.formats.limits import LARGEST_CHANGE, refuse_too_large
 from ckpt.formats.sidecars import build_hadoop_sidecar, hadoop_sidecar_name
-from ckpt.storage import FileInfo, Folder, Listing, ReadRequest, Storage
+from ckpt.storage import Listing, ReadRequest, Storage
+from ckpt.storage.changed import ChangedStorage, Content, Elsewhere
 
 
 class FileAction(StrEnum):
@@ -136,75 +137,26 @@ def sidecar(path: str) -> str:
     return f"{folder}{slash}{hadoop_sidecar_name(name)}"
 
 
-class Changed(Storage):
-    """A checkpoint as it would be after some steps: the same storage, with other files. Nothing is written."""
+def view_changed(
+    storage: Storage,
+    listing: Listing,
+    steps: Iterable[FileStep] = (),
+    uri: str | None = None,
+    *,
+    made: Storage | None = None,
+    copied: bool = False,
+) -> ChangedStorage:
+    """A checkpoint as it would be after some steps; ``listing`` is its tree, ``uri`` where it will be if not here.
 
-    def __init__(
-        self,
-        storage: Storage,
-        listing: Listing,
-        steps: Iterable[FileStep] = (),
-        uri: str | None = None,
-        *,
-        copied: bool = False,
-    ) -> None:
-        """``listing`` is the tree as it is, which is not listed again; ``uri`` is where it will be if not here.
-
-        ``copied``: it is the original of a copy, which has no empty folders. A step whose ``after`` is a
-        ``FileContent`` is the file that is its source, which is read when it is asked for.
-        """
-        self.uri = storage.uri if uri is None else uri
-        self.local = storage.local
-        self.whole_files = storage.whole_files
-        self.look_deeper = storage.look_deeper
-        self._storage = storage
-        after = {step.path: step for step in steps}
-        self._moved = {path: step.source for path, step in after.items() if isinstance(step.after, FileContent)}
-        self._data = {path: step.after for path, step in after.items() if not isinstance(step.after, FileContent)}
-        self._listing = _change_listing(listing, {path: step.after for path, step in after.items()}, copied=copied)
-
-    def list_level(self, path: str = "") -> Folder:
-        """One folder."""
-        if not self._listing.has_folder(path):
-            raise NotFound(f"{path} does not exist: check the path")
-        return Folder(self._listing.in_folder(path), frozenset(self._listing.subfolders(path)))
-
-    def list_tree(self) -> Listing:
-        """The whole tree."""
-        return self._listing
-
-    def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
-        """Answer requests for changed files at once, others from the storage."""
-        wanted = list(requests)
-        unchanged = (request for request in wanted if request.path not in self._data)
-        moved = (request._replace(path=self._moved.get(request.path) or request.path) for request in unchanged)
-        others = iter(self._storage.read_many(list(moved)))
-        return [self._read_changed_part(request) if request.path in self._data else next(others) for request in wanted]
-
-    def _read_changed_part(self, request: ReadRequest) -> bytes | StorageError:
-        data = self._data[request.path]
-        if data is None:
-            return NotFound(f"{request.path} does not exist: this plan removes it")
-        end = None if request.length is None else request.offset + request.length
-        return data[request.offset : end]
-
-
-def _change_listing(listing: Listing, data: Mapping[str, bytes | FileContent | None], *, copied: bool) -> Listing:
-    folders = {path: dict(files) for path, files in listing.folders.items()}
-    for path, after in data.items():
-        folder, _, name = path.rpartition("/")
-        if folder not in folders:
-            folders |= {folder[:end]: {} for end in _find_ends(folder) if folder[:end] not in folders}
-        folders[folder].pop(name, None)
-        if after is not None:
-            folders[folder][name] = FileInfo(after.size if isinstance(after, FileContent) else len(after), None)
-    if copied:
-        filled = {"", *(path[:end] for path, files in folders.items() if files for end in _find_ends(path))}
-        folders = {path: files for path, files in folders.items() if path in filled}
-    return Listing(folders, listing.oddities, listing.links)
-
-
-def _find_ends(path: str) -> Iterator[int]:
-    """Yield the length of a folder's path, and of each folder above it."""
-    yield from (end for end, letter in enumerate(path) if letter == "/")
-    yield len(path)
+    A step whose ``after`` is a ``FileContent`` is the file that is its source, or a file of ``made`` where it has none.
+    ``copied``: it is the original of a copy, which has no empty folders.
+    """
+    files: dict[str, Content] = {}
+    for step in steps:
+        after = step.after
+        if isinstance(after, FileContent):
+            holder = storage if made is None or step.source else made
+            files[step.path] = Elsewhere(holder, step.source or step.path, after.size)
+        else:
+            files[step.path] = after
+    return ChangedStorage(storage, listing, files, uri, empty_folders=not copied)

@@ -33,7 +33,7 @@ from ckpt.changes.fixes.state_provider import draft_provider
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
-from ckpt.changes.steps import Changed
+from ckpt.changes.steps import view_changed
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.formats.metadata import is_query_id
@@ -233,7 +233,7 @@ def _plan_ways(
         yield way
         return
     steps, cost, proven = (first.steps, first.cost, first.proven) if first else ((), Cost.NOTHING, True)
-    changed = Changed(storage, inspection.checkpoint.listing, steps)
+    changed = view_changed(storage, inspection.checkpoint.listing, steps)
     left = inspect(read_checkpoint(changed, batches=0), versions)
     for name, draft_fix in _FIXES.items():
         if (name in ONLY_IF_CHOSEN or choose in ONLY_IF_CHOSEN) and name is not choose:

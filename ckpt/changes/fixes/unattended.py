@@ -16,7 +16,7 @@ from ckpt.changes.backup import backup_to
 from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.plan import ChangePlan, inspect_changed
 from ckpt.changes.relocate.plan import plan_relocation
-from ckpt.changes.steps import Changed, FileStep
+from ckpt.changes.steps import FileStep, view_changed
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, UsageError, one_line
@@ -137,7 +137,7 @@ def _plan_fixes(
     opened_as: str | None = None
     listing = None
     for _ in range(_MOST):
-        current = storage if listing is None else Changed(storage, listing, steps)
+        current = storage if listing is None else view_changed(storage, listing, steps)
         name, plan = _choose_fix(current, versions, sink)
         if plan.refused is not None:
             return fixes, blank.refusing(plan.refused)
@@ -145,7 +145,7 @@ def _plan_fixes(
             listing, blank = plan.inspection.checkpoint.listing, replace(blank, inspection=plan.inspection)
         steps, opened_as = (*steps, *plan.steps), opened_as or plan.opened_as
         fixes.append(AppliedFix(name, plan.why, "", plan.steps))
-        left = judge(read_checkpoint(Changed(storage, listing, steps), look_only=True))
+        left = judge(read_checkpoint(view_changed(storage, listing, steps), look_only=True))
         if left.go:
             after = inspect_changed(storage, blank.inspection, steps, versions, opened_as)
             done = replace(blank, steps=steps, inspection_after=after, opened_as=opened_as, rows=RowCost.NONE)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ckpt.changes.backup import choose_options
-from ckpt.changes.steps import Changed
+from ckpt.changes.steps import view_changed
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
@@ -177,7 +177,7 @@ class Placing:
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
         if wrong:
             problem = f"{wrong[0]} differs from what ckpt wrote: something else is writing there"
-        elif continues(made := inspect(read_checkpoint(Changed(self.storage, tree, uri=spark_uri(uri))))):
+        elif continues(made := inspect(read_checkpoint(view_changed(self.storage, tree, uri=spark_uri(uri))))):
             return made
         else:
             problem = f"a start would not continue from it as from {like}"

@@ -14,7 +14,7 @@ from ckpt.advice import plain
 from ckpt.changes.plan import NEVER_FINISHED, name_lost_part
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import Changed, plan_unread_removals, read_files, sidecar
+from ckpt.changes.steps import plan_unread_removals, read_files, sidecar, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import context_of
@@ -112,7 +112,7 @@ def select_files(
     planned = offsets.latest == chosen + 1 and checkpoint.commits.latest == chosen
     top = chosen + (planned and offsets.readable(chosen + 1) is not None)  # that batch keeps its range
     gone = plan_unread_removals(checkpoint.listing, find_files_after(checkpoint, top))
-    view = Changed(storage, checkpoint.listing, gone)
+    view = view_changed(storage, checkpoint.listing, gone)
     checkpoint = read_checkpoint(view, batches=0)
     promised, changed = _inspect_relocated(view, checkpoint, to)
     if not damaged and not (stated and is_undescribed(promised)):

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ckpt.advice import Setting, Words, join
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
-from ckpt.changes.steps import Changed, FileStep, plan_writing, read_files, sidecar
+from ckpt.changes.steps import FileStep, plan_writing, read_files, sidecar, view_changed
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.formats.offsets import CHANGING, NAMING
@@ -24,6 +24,7 @@ from ckpt.query.evolution import Knowledge, compare_signatures
 from ckpt.restart.findings import Severity
 from ckpt.restart.remedies import commit_planned
 from ckpt.storage import Storage
+from ckpt.storage.changed import ChangedStorage
 from ckpt.texts import instant
 
 
@@ -132,7 +133,7 @@ def plan_evolution(
         problem = _compare(query, checkpoint)
         return plan if problem is None else plan.refusing(problem)
     plan = replace(plan, steps=steps if plan_state else _guard(storage, checkpoint, steps))
-    changed = view_changed(storage, plan, copied=plan_state is not None)
+    changed = view_evolved(storage, plan, copied=plan_state is not None)
     after = inspect(read_checkpoint(changed))
     problem = ANY_START.refuse(inspection, after) or _compare(query, after.checkpoint)
     if problem is not None:
@@ -141,9 +142,9 @@ def plan_evolution(
     return replace(plan, inspection_after=after, warnings=(*first, *_warn(checkpoint, query, plan)))
 
 
-def view_changed(storage: Storage, plan: EvolvePlan, *, copied: bool) -> Changed:
+def view_evolved(storage: Storage, plan: EvolvePlan, *, copied: bool) -> ChangedStorage:
     """Return the checkpoint as the plan leaves it; ``copied``: as what a new one is copied from."""
-    return Changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=copied)
+    return view_changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=copied)
 
 
 def _match_operators(

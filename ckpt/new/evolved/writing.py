@@ -15,7 +15,7 @@ from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.new.book import BOOK
 from ckpt.new.copy.copy import Vanished, copy_selected
 from ckpt.new.copy.placing import Placing, check_apart, open_new
-from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_changed
+from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan, plan_evolution, view_evolved
 from ckpt.new.evolved.spool import Spool
 from ckpt.new.evolved.state import StateWork, plan_state
 from ckpt.new.evolved.target import Target
@@ -70,7 +70,7 @@ def _discard(state: Placing, by: Exchange | None) -> None:
 def _copy_rest(evolution: EvolvePlan, storage: Storage, placing: Placing, target: Target) -> EvolvePlan:
     """Copy the checkpoint as the plan leaves it. Raises CkptError, and Vanished where the query has deleted a file."""
     assert evolution.into is not None
-    changed, checkpoint = view_changed(storage, evolution, copied=True), evolution.inspection.checkpoint
+    changed, checkpoint = view_evolved(storage, evolution, copied=True), evolution.inspection.checkpoint
 
     def check_at_rest() -> None:
         """Raise StorageError where the old query has run meanwhile: the new one would read its rows again."""

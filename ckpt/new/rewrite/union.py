@@ -12,7 +12,7 @@ from itertools import combinations
 
 from ckpt import settings
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import Changed, FileStep
+from ckpt.changes.steps import FileStep, view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.reader import read_checkpoint
@@ -105,7 +105,7 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     if query is not None:
         united = _unite_topics(united, query)
     steps = _plan_logs(chosen, newest, united, batch, watermarks)
-    logs: Storage = Changed(first.storage, first.checkpoint.listing, steps)
+    logs: Storage = view_changed(first.storage, first.checkpoint.listing, steps)
     if query is not None:
         logs, united = _arrange(logs, query, united)
         _check_operators(first, query)
@@ -305,7 +305,7 @@ def _arrange(
             raise NoWay(f"the query that is described has other sources: {which} is {change.change}, {change.why}")
     steps = tuple(plan_logs(logs, checkpoint, query, changes))
     order = sorted((change.new, change.old) for change in changes if change.new is not None and change.old is not None)
-    return Changed(logs, checkpoint.listing, steps), tuple(united[old] for _, old in order)
+    return view_changed(logs, checkpoint.listing, steps), tuple(united[old] for _, old in order)
 
 
 def _check_operators(first: Chosen, query: QueryDescription) -> None:

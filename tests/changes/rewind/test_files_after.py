@@ -10,7 +10,7 @@ import pytest
 
 from ckpt.changes.plan import ChangePlan, inspect_changed
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import Changed, FileContent, plan_unread_removals
+from ckpt.changes.steps import FileContent, plan_unread_removals, view_changed
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.files import FileOffset
@@ -92,7 +92,7 @@ def test_an_interrupted_removal_starts_as_before_or_as_planned_or_not_at_all(nam
         state = [i for i, step in enumerate(steps) if step.path.startswith("state/")]
         moments = [i for i in range(1, len(steps)) if i not in state[3:-3] or i % 17 == 0]
         for count in moments:
-            now = inspect(read_checkpoint(Changed(storage, found.listing, steps[:count])))
+            now = inspect(read_checkpoint(view_changed(storage, found.listing, steps[:count])))
             for forecast in _started(now):
                 if forecast.outcome is Outcome.RESUMES:
                     again = forecast.batch_id == latest and forecast.reexecutes

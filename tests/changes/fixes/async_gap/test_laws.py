@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair
-from ckpt.changes.steps import Changed, FileAction, FileStep
+from ckpt.changes.steps import FileAction, FileStep, view_changed
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
 from ckpt.inspection.inspection import Inspection, inspect
@@ -185,7 +185,7 @@ def test_no_row_is_skipped_whenever_it_stops(strategy: Strategy, gap: Gap, build
             assert tells_all_that_is_read_again(plan, gap, forecast)
     listing = plan.inspection.checkpoint.listing
     for done in moments(plan.steps):
-        now = inspect(read_checkpoint(Changed(storage, listing, done))).forecasts
+        now = inspect(read_checkpoint(view_changed(storage, listing, done))).forecasts
         for old, forecast, new in zip(plan.before, now, plan.after, strict=True):
             if told([forecast])[0][:-1] in (told([old])[0][:-1], told([new])[0][:-1]):  # whatever else never runs
                 continue
