@@ -46,12 +46,12 @@ from ckpt.new.rewrite.plan import (
     Rewrite as Rewrite,
     RewrittenUnit as RewrittenUnit,
 )
+from ckpt.query.compare_queries import Knowledge as Knowledge
 from ckpt.query.description import (
     DescribedOperator as DescribedOperator,
     DescribedSource as DescribedSource,
     QueryDescription as QueryDescription,
 )
-from ckpt.query.evolution import Knowledge as Knowledge
 from ckpt.spark.executors import Executors as Executors
 from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing
 from ckpt.spark.jobs import SparkFailed as SparkFailed

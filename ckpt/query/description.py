@@ -30,7 +30,7 @@ class DescribedSource:
     name: str | None = None  # Spark 4.2 or later: of ``DataStreamReader.name``
     schema: Json = None  # its columns, as Spark writes a StructType in JSON; None: an old file
     start: Mapping[str, str] = field(default_factory=dict)  # such as ``startingoffsets``: names in small letters
-    options: Mapping[str, str] = field(default_factory=dict)  # that decide rows and values (``reading.py``)
+    options: Mapping[str, str] = field(default_factory=dict)  # that decide rows and values (``reader_options.py``)
     limits: tuple[str, ...] = ()  # options that real-time mode refuses: ``maxoffsetspertrigger``, ``minpartitions``
 
 

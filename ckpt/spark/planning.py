@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from ckpt.errors import UsageError
 from ckpt.model import Json
-from ckpt.query.compare import SparkAnswer
+from ckpt.query.compare_checkpoint import SparkAnswer
 from ckpt.query.reader_options import ANSI, CASES, keep_reader
 from ckpt.settings import SESSION_TIME_ZONE
 from ckpt.spark.connect import NO_PLAN, require_classic

@@ -22,7 +22,7 @@ from ckpt.live.asking import ask_sources, live_kind_of
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location, Operator
-from ckpt.query.compare import SparkAnswer, list_families
+from ckpt.query.compare_checkpoint import SparkAnswer, list_families
 from ckpt.query.description import (
     DescribedAggregate,
     DescribedOperator,

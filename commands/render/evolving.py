@@ -11,7 +11,7 @@ from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.new.evolve.plan import EvolvePlan
 from ckpt.new.evolve.sources import PartChange, QueryChange
 from ckpt.new.evolved.spool import is_spooled
-from ckpt.query.evolution import Knowledge, PartComparison, PartKind
+from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind
 from ckpt.texts import plural
 from ckpt.versions import Progress
 

@@ -78,6 +78,17 @@ def count_session_columns(store: Store) -> int:
     return len(key) - 1 if list(named_fields(session)) == times else 0
 
 
+def is_single(operator: Operator, store: Store) -> bool:
+    """Tell whether all rows are in partition 0, however many there are: of a limit, or an aggregation without keys."""
+    limits = recognise_operator(operator) == OperatorName.LIMIT
+    return limits or not (store.column_families or fields_of(store.key_schema))
+
+
+def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
+    """In how many partitions a store has files, of which a query has so many."""
+    return 1 if is_single(operator, store) else partitions
+
+
 def _refuse_operator(operator: Operator, new: Form) -> Iterator[str]:
     families = [family.name for store in operator.stores for family in store.column_families]
     if not families and any(store.key_schema is None for store in operator.stores):

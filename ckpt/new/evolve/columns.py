@@ -26,8 +26,7 @@ from ckpt.new.evolve.origins import (
     is_nullable,
 )
 from ckpt.query.aggregates import MADE_OF, Merge, find_element, find_merge
-from ckpt.query.description import DescribedAggregate, DescribedOperator, spell_schema
-from ckpt.query.evolution import (
+from ckpt.query.compare_queries import (
     Knowledge,
     PartComparison,
     PartKind,
@@ -38,6 +37,7 @@ from ckpt.query.evolution import (
     judge_window,
     spell,
 )
+from ckpt.query.description import DescribedAggregate, DescribedOperator, spell_schema
 from ckpt.state.reading.columns import flat_columns
 
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column

@@ -14,8 +14,8 @@ from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import ColumnFamily, Json, Operator, StateVariable
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.origins import ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
+from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, is_wider
 from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
-from ckpt.query.evolution import Knowledge, PartComparison, PartKind, bare, is_wider
 
 _WRAPPERS = ("groupState", "value")  # structs that Spark puts around the fields of a user
 _TIMEOUT = "timeoutTimestamp"

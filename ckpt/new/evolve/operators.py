@@ -14,9 +14,9 @@ from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.columns import plan_columns
 from ckpt.new.evolve.origins import ColumnWords, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
-from ckpt.query.compare import fits_schema, list_families
+from ckpt.query.compare_checkpoint import fits_schema, list_families
+from ckpt.query.compare_queries import Knowledge, OperatorComparison, PartComparison
 from ckpt.query.description import DescribedOperator, QueryDescription
-from ckpt.query.evolution import Knowledge, OperatorComparison, PartComparison
 
 
 @dataclass(frozen=True, slots=True)

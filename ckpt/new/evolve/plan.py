@@ -18,10 +18,9 @@ from ckpt.new.evolve.logs import has_names, plan_logs
 from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_operators
 from ckpt.new.evolve.origins import ColumnWords, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
-from ckpt.query.compare import compare_operators, compare_sources
+from ckpt.query.compare_checkpoint import find_misfit
+from ckpt.query.compare_queries import Knowledge, compare_signatures
 from ckpt.query.description import QueryDescription
-from ckpt.query.evolution import Knowledge, compare_signatures
-from ckpt.restart.findings import Severity
 from ckpt.restart.remedies import commit_planned
 from ckpt.storage import Storage
 from ckpt.storage.changed import ChangedStorage
@@ -250,14 +249,8 @@ def _of_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
 
 def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
     """Why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
-    findings = (
-        *compare_sources(query, checkpoint).findings,
-        *compare_operators(query, checkpoint, query.spark).findings,
-    )
-    for finding in findings:
-        if finding.diagnosis.severity is Severity.ERROR:
-            return f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}"
-    return None
+    misfit = find_misfit(query, checkpoint)
+    return None if misfit is None else f"{misfit.diagnosis.code} {misfit.diagnosis.name}: {misfit.detail}"
 
 
 def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[FileStep]) -> tuple[FileStep, ...]:

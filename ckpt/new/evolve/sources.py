@@ -19,8 +19,8 @@ from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
 from ckpt.new.evolve.book import BOOK, ask_old
+from ckpt.query.compare_queries import Knowledge
 from ckpt.query.description import DescribedSource, QueryDescription
-from ckpt.query.evolution import Knowledge
 from ckpt.storage import Storage
 from ckpt.storage.locations import is_inside
 

@@ -20,7 +20,7 @@ from ckpt.new.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.new.rewrite.filtering import Column
 from ckpt.new.rewrite.stored_rows import Stored, array_of, encode_rows
 from ckpt.new.rewrite.stores import Families, list_forms
-from ckpt.query.evolution import find_window_start
+from ckpt.query.compare_queries import find_window_start
 from ckpt.state.native.entries import split_elements
 from ckpt.state.native.lookup import parse_typed
 

@@ -15,7 +15,7 @@ from ckpt.changes.plan import NoWay
 from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
-from ckpt.checkpoint.state.rewritable import Form, refuse_rewrite
+from ckpt.checkpoint.state.rewritable import Form, count_partitions, refuse_rewrite
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata, rename_variables
 from ckpt.formats.schemas import format_state_schema
@@ -29,7 +29,6 @@ from ckpt.new.evolved.spool import Spool
 from ckpt.new.exchange import Exchange
 from ckpt.new.rewrite.move import Move, run_move
 from ckpt.new.rewrite.snapshots import read_file_form
-from ckpt.new.rewrite.spreading import count_partitions
 from ckpt.new.rewrite.stored_rows import make_stored
 from ckpt.new.rewrite.stores import Families, Reshaping
 from ckpt.new.rewrite.writing import NewState

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.checkpoint.state.rewritable import Form, recognise_operator
+from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single, recognise_operator
 from ckpt.errors import Undecodable
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.rows import avro
@@ -22,7 +22,7 @@ from ckpt.new.book import BOOK
 from ckpt.new.fill.contents import Joined, StoreContent, find_matches, is_timed, make_contents, put_event_times
 from ckpt.new.fill.fitting import Misfit, make_struct, replace_elements
 from ckpt.new.fill.frames import Taken
-from ckpt.new.rewrite.spreading import count_partitions, find_grouping, find_unit_grouping, hash_rows, is_single
+from ckpt.new.rewrite.spreading import find_grouping, find_unit_grouping, hash_rows
 from ckpt.new.rewrite.stored_rows import Stored, join_stored, make_stored
 from ckpt.new.rewrite.stores import Families, StoredForm, list_forms, read_families
 from ckpt.new.rewrite.writing import NewState

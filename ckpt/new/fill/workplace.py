@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.checkpoint.state.rewritable import Form
+from ckpt.checkpoint.state.rewritable import Form, count_partitions
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.types import arrow_type
@@ -28,7 +28,6 @@ from ckpt.new.fill.export_folder import Export
 from ckpt.new.fill.filling import Filling, find_partitions
 from ckpt.new.fill.frames import Frames, Origin, Piece, Taken, table_of, take_piece
 from ckpt.new.rewrite.plan import Rewrite
-from ckpt.new.rewrite.spreading import count_partitions
 from ckpt.new.rewrite.stored_rows import divide_rows
 from ckpt.new.rewrite.stores import Families
 from ckpt.new.rewrite.writing import NewState, write_files

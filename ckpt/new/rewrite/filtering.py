@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.checkpoint.state.rewritable import is_single
 from ckpt.errors import Undecodable, UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import structs
@@ -23,7 +24,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator
 from ckpt.new.book import BOOK
 from ckpt.new.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
-from ckpt.new.rewrite.spreading import is_single, list_key_columns
+from ckpt.new.rewrite.spreading import list_key_columns
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, flat_schema, flatten_batch, make_raw
 from ckpt.state.native.lookup import parse_typed
 from ckpt.state.native.store_files import UnitLayout, layout_of

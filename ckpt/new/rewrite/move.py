@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
-from ckpt.checkpoint.state.rewritable import Form
+from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single
 from ckpt.errors import argument, one_line
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.types import struct_of
@@ -29,7 +29,7 @@ from ckpt.new.rewrite.plan import (
     Rewrite,
     choose_leaving,
 )
-from ckpt.new.rewrite.spreading import count_partitions, is_single, list_key_columns
+from ckpt.new.rewrite.spreading import list_key_columns
 from ckpt.new.rewrite.stored_rows import Stored, divide_rows, find_shared, join_stored
 from ckpt.new.rewrite.stores import SHOWN, Families, Moving, Reshaping, Tally, name_keys, read_families
 from ckpt.new.rewrite.writing import NewState, write_files

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from ckpt.checkpoint.state.rewritable import recognise_operator
+from ckpt.checkpoint.state.rewritable import is_single, recognise_operator
 from ckpt.errors import Undecodable
 from ckpt.formats.operators import BY_WHOLE_KEY, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows.partitions import partitions_of
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
-from ckpt.formats.types import fields_of, named_fields
+from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Store
 from ckpt.state.reading.units import StateUnit
 
@@ -50,17 +50,6 @@ class GroupingKey:
 
 _MAP = "MapState"
 _WHOLE, _WITHOUT_LAST = GroupingKey(()), GroupingKey((), -1)  # of a session its start, of a join's row index or time
-
-
-def is_single(operator: Operator, store: Store) -> bool:
-    """Tell whether all rows are in partition 0, however many there are: of a limit, or an aggregation without keys."""
-    limits = recognise_operator(operator) == OperatorName.LIMIT
-    return limits or not (store.column_families or fields_of(store.key_schema))
-
-
-def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
-    """In how many partitions a store has files, of which a query has so many."""
-    return 1 if is_single(operator, store) else partitions
 
 
 def find_grouping(operator: Operator, store: Store, family: str | None) -> GroupingKey:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ckpt.checkpoint.state.rewritable import count_session_columns
+from ckpt.checkpoint.state.rewritable import count_session_columns, is_single
 from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces, whole
 from ckpt.formats.rows.avro import elements, key_columns
@@ -28,7 +28,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.rewrite.filtering import Column, Leaving, SplitFilter, find_strays
-from ckpt.new.rewrite.spreading import GroupingKey, find_grouping, hash_rows, is_single
+from ckpt.new.rewrite.spreading import GroupingKey, find_grouping, hash_rows
 from ckpt.new.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows, split_elements

@@ -30,7 +30,7 @@ from ckpt.new.evolve.logs import has_names, is_hidden, plan_logs
 from ckpt.new.evolve.origins import StoreColumns
 from ckpt.new.evolve.sources import Unclear, match_sources
 from ckpt.new.rewrite.merging import feeds_another
-from ckpt.query.compare import compare_operators
+from ckpt.query.compare_checkpoint import compare_operators
 from ckpt.query.description import QueryDescription, spell_schema
 from ckpt.restart.findings import Severity
 from ckpt.restart.remedies import commit_planned

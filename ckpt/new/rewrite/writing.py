@@ -18,6 +18,7 @@ from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.state.folders import STATE, sort_numbers
+from ckpt.checkpoint.state.rewritable import count_partitions
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY, format_state_schema
@@ -35,7 +36,6 @@ from ckpt.new.rewrite.snapshots import (
     make_rocksdb_snapshot,
     read_file_form,
 )
-from ckpt.new.rewrite.spreading import count_partitions
 from ckpt.new.rewrite.stored_rows import Stored
 from ckpt.new.rewrite.stores import Families
 from ckpt.state.native.store_files import context_of

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ckpt.model import Json
+from ckpt.query.compare_queries import Knowledge, PartKind, compare_signatures, pair_sources, spell
 from ckpt.query.description import (
     DescribedAggregate,
     DescribedBuffer,
@@ -16,7 +17,6 @@ from ckpt.query.description import (
     DescribedWindow,
     QueryDescription,
 )
-from ckpt.query.evolution import Knowledge, PartKind, compare_signatures, pair_sources, spell
 from ckpt.versions import Spark
 
 KEY = DescribedExpression("k@0", "integer", "k")

@@ -11,7 +11,7 @@ import ckpt
 from ckpt import settings
 from ckpt.advice import Advice
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.query.compare import fits_schema
+from ckpt.query.compare_checkpoint import fits_schema
 from ckpt.query.description import DescribedSource, QueryDescription
 from tests.conftest import Ckpt, CopyOf
 from tests.live.delta.cases import remove

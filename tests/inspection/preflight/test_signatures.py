@@ -13,8 +13,7 @@ import pytest
 import ckpt
 from ckpt.advice import Advice, Option, Words
 from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
-from ckpt.query.description import QueryDescription, parse_query
-from ckpt.query.evolution import (
+from ckpt.query.compare_queries import (
     Knowledge,
     OperatorComparison,
     PartComparison,
@@ -22,6 +21,7 @@ from ckpt.query.evolution import (
     compare_watermarks,
     pair_sources,
 )
+from ckpt.query.description import QueryDescription, parse_query
 from tests.inspection.preflight import record, signatures
 
 MINORS = record.SIGNATURES.answers.minors

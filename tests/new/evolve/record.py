@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ckpt
-from ckpt.query.compare import list_families
+from ckpt.query.compare_checkpoint import list_families
 from ckpt.query.description import DescribedOperator, DescribedStore, parse_query
 from ckpt.spark.executors import Executors
 from tests.new.evolve.cases import CASES, Case

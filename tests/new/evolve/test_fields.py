@@ -12,7 +12,7 @@ import ckpt
 from ckpt.formats.types import struct_of
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.model import Json
-from ckpt.query.compare import list_families
+from ckpt.query.compare_checkpoint import list_families
 from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedSource, DescribedStore, QueryDescription
 from ckpt.versions import Spark
 from tests.support.places import SAMPLES

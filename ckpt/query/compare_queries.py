@@ -1,4 +1,4 @@
-"""Two descriptions of a query compared: what the state of the old one is worth to the new one, part by part.
+"""Compares two descriptions of a query: what the state of the old one is worth to the new one, part by part.
 
 A part is a column of state, or what decides which rows it counts. Parts are matched by what they compute, over sources
 that are the same ones; neither names nor places count. Pure: it knows no checkpoint.

@@ -1,6 +1,6 @@
-"""A changed query, of which Spark reports nothing at a start, though rows or values go wrong.
+"""Finds changes of a query that Spark does not report at a start, though rows or values go wrong.
 
-Seen in two descriptions, because a checkpoint does not have what the query computes (``ckpt.query.evolution``).
+Only two descriptions show them, because a checkpoint does not have what the query computes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from ckpt.advice import Option, Words, words
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.query.compare import QueryComparison, compare_operators, compare_sources
-from ckpt.query.description import QueryDescription
-from ckpt.query.evolution import (
+from ckpt.query.compare_checkpoint import QueryComparison, find_misfit
+from ckpt.query.compare_queries import (
     Knowledge,
     OperatorComparison,
     PartComparison,
@@ -20,6 +19,7 @@ from ckpt.query.evolution import (
     judge_window,
     pair_sources,
 )
+from ckpt.query.description import QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Severity
@@ -40,7 +40,7 @@ def compare_with_old(
     Where Spark refuses an operator anyway, its parts are not compared. Where descriptions show what a column computes,
     the warning about its name is dropped.
     """
-    wrong = _find_misfit(old, checkpoint)
+    wrong = find_misfit(old, checkpoint)
     if wrong is not None:
         why = words(
             "{old} describes another query than the one that wrote the checkpoint ({wrong}): it is not used",
@@ -84,13 +84,6 @@ def compare_with_old(
         if not _only_names(finding, explained)
     ]
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
-
-
-def _find_misfit(old: QueryDescription, checkpoint: Checkpoint) -> Finding | None:
-    """Find what shows that a query did not write a checkpoint."""
-    comparisons = (compare_sources(old, checkpoint), compare_operators(old, checkpoint, old.spark))
-    findings = (finding for compared in comparisons for finding in compared.findings)
-    return next((finding for finding in findings if finding.diagnosis.severity is Severity.ERROR), None)
 
 
 def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""A query compared with a checkpoint, as Spark compares them at a restart.
+"""Compares a query with a checkpoint, as Spark does at a restart.
 
 Sources by number and order (``OffsetSeq.toStreamProgress``), stateful operators by id and name
 (``IncrementalExecution.checkOperatorValidWithMetadata``), schemas by ``StateSchemaCompatibilityChecker``: types and
@@ -60,6 +60,13 @@ class QueryComparison:
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[str | Words, ...] = ()  # what could not be compared, a sentence each
+
+
+def find_misfit(query: QueryDescription, checkpoint: Checkpoint) -> Finding | None:
+    """Find the first reason why a query would not start on a checkpoint, and so did not write it; None if it would."""
+    compared = (compare_sources(query, checkpoint), compare_operators(query, checkpoint, query.spark))
+    findings = (finding for each in compared for finding in each.findings)
+    return next((finding for finding in findings if finding.diagnosis.severity is Severity.ERROR), None)
 
 
 def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
