@@ -192,14 +192,17 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
-    from ckpt.new.evolved.evolve import evolve_checkpoint
-    from ckpt.new.evolved.target import Target
+    from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
 
     described = _describe(query, output_mode, checkpoint, storage_options)
     words = (map_source, map_operator, map_column, default, start, from_query)
     wanted = EvolveOptions.parse(*words, accept_from_now_on=accept_from_now_on)
-    target = Target(new, new_id, plan, jobs, by, new_watcher)
-    return evolve_checkpoint(described, checkpoint, target, wanted, storage_options, **how)
+    if new is None and by is not None:
+        raise UsageError.of("{--by} writes state, and in place none changes: leave it out")
+    into = None
+    if new is not None:
+        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, by=by, watcher=new_watcher)
+    return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
 
 
 def _describe(

@@ -23,10 +23,9 @@ from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
 from ckpt.model import Location
+from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
 from ckpt.new.copy.copy import copy
 from ckpt.new.evolve.plan import EvolveOptions
-from ckpt.new.evolved.evolve import evolve_checkpoint
-from ckpt.new.evolved.target import Target
 from ckpt.new.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.query.description import QueryDescription
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
@@ -154,8 +153,8 @@ class _Stage:
         """Run a query on a copy, which is carried over to it as ``wanted`` says; None: on a plain one."""
         plan = None
         if wanted is not None:
-            target = Target(str(folder), new_id=True)
-            plan, _ = evolve_checkpoint(described, self.checkpoint, target, wanted, self.storage_options)
+            new = NewCheckpoint(uri=str(folder), new_id=True)
+            plan, _ = evolve_checkpoint(described, self.checkpoint, new, wanted, self.storage_options)
         if plan is None or plan.refused is not None:
             copy(self.checkpoint, str(folder), self.storage_options, new_id=True)
         result = _run(frame, folder, self.output_mode, self.batches, self.seconds)

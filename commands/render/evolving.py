@@ -10,7 +10,6 @@ from ckpt.changes.steps import FileContent
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.new.evolve.plan import EvolvePlan
 from ckpt.new.evolve.sources import PartChange, QueryChange
-from ckpt.new.evolved.spool import is_spooled
 from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind
 from ckpt.texts import plural
 from ckpt.versions import Progress
@@ -80,11 +79,6 @@ class _WrittenFile(Keys):
 
 
 class _Step(StepKeys):
-    from_: Annotated[
-        str | None,
-        "the file of this checkpoint whose content is written",
-        lambda step: None if step.source is None or is_spooled(step.source) else step.source,
-    ]
     after: Annotated[  # type: ignore[assignment]
         _WrittenFile | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)
     ]

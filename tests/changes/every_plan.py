@@ -61,7 +61,7 @@ def _add_source(storage: Storage) -> ChangePlan:
     """Another source in front of the topic that it reads."""
     sources = (DescribedSource("rate-micro-batch"), DescribedSource("kafka", ("orders",)))
     query = QueryDescription(Spark.V4_2, "append", sources, (), None, None, {})
-    return plan_evolution(storage, query, EvolveOptions(), None)
+    return plan_evolution(storage, query, EvolveOptions())
 
 
 CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {

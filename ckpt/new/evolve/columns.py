@@ -269,7 +269,7 @@ class _Planner:
             before, part = matching.get(number), why.get(number)
             text = self._find_default(defaults.get(number), name)
             if text is not None:
-                origins.append(ColumnOrigin(None, text))
+                origins.append(ColumnOrigin(None, text, given=True))
                 explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
                 judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
                 continue

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
 
 from ckpt.errors import UsageError, argument
+from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.new.evolve.book import BOOK
 from ckpt.query.aggregates import Merge
@@ -14,7 +17,7 @@ class ColumnOrigin:
     """The origin of a column of new state."""
 
     old: int | None  # the place of a column of the old state; None: all rows have the constant
-    constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave for a key
+    constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave
     derived: bool = False  # the column of another function: as a number of this type, the constant where it is NULL
     window: tuple[int, int] | None = None  # the length and offset in microseconds of windows made of shorter ones
     given: bool = False  # the constant is a text that a person gave
@@ -74,6 +77,11 @@ class StoreColumns:
     sessions: LongerSessions | None = None  # with ``merges``, which number the columns after the leading ones
     families: tuple[FamilyColumns, ...] = ()  # of a store that has any
 
+    @property
+    def has_no_key(self) -> bool:
+        """True if the new key has no columns: its only row is in partition 0."""
+        return not self.families and not fields_of(self.key_schema)
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnWords:
@@ -100,6 +108,19 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
             raise UsageError(BOOK.text("evolve_map_column", word=word))
         mapped[new] = old
     return mapped
+
+
+def read_constant(name: str, kind: Json, origin: ColumnOrigin) -> Any:
+    """Read the constant of a column of this type. Raises UsageError where a person gave it, and it is none."""
+    if origin.constant is None:
+        return None
+    if origin.given:
+        from ckpt.state.native.lookup import parse_typed  # not at the top: in place needs none
+
+        return parse_typed(name, kind, str(origin.constant), "default")
+    if kind == "binary":
+        return bytes.fromhex(str(origin.constant))
+    return Decimal(str(origin.constant)) if str(kind).startswith("decimal") else origin.constant
 
 
 def is_nullable(field: Json) -> bool:

@@ -1,13 +1,13 @@
 """``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ckpt.advice import Setting, Words, join
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
-from ckpt.changes.steps import FileStep, plan_writing, read_files, sidecar, view_changed
+from ckpt.changes.steps import FileContent, FileStep, plan_writing, read_files, sidecar, view_changed
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.formats.offsets import CHANGING, NAMING
@@ -18,12 +18,12 @@ from ckpt.new.evolve.logs import has_names, plan_logs
 from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_operators
 from ckpt.new.evolve.origins import ColumnWords, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
+from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
 from ckpt.query.compare_checkpoint import find_misfit
 from ckpt.query.compare_queries import Knowledge, compare_signatures
 from ckpt.query.description import QueryDescription
 from ckpt.restart.remedies import commit_planned
 from ckpt.storage import Storage
-from ckpt.storage.changed import ChangedStorage
 from ckpt.texts import instant
 
 
@@ -60,10 +60,6 @@ class EvolveOptions:
         )
 
 
-PlanState = Callable[[Storage, Checkpoint, QueryDescription, Sequence[OperatorChange]], Iterator[FileStep]]
-"""A function that plans the state of a new checkpoint; raises NoWay, StorageError."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolvePlan(ChangePlan):
     """The files that differ, in the checkpoint itself or in a new one, and what the query then knows."""
@@ -72,6 +68,7 @@ class EvolvePlan(ChangePlan):
 
     sources: tuple[SourceChange, ...] = ()
     operators: tuple[OperatorChange, ...] = ()
+    state: StatePlan = field(default_factory=StatePlan)  # of a new checkpoint
     into: str | None = None  # the new checkpoint; None: in place
     written: bool = False  # the new checkpoint is complete
     batch: int | None = None  # the newest committed batch in the new checkpoint
@@ -105,16 +102,23 @@ class EvolvePlan(ChangePlan):
         """All sources and operators."""
         return (*self.sources, *self.operators)
 
+    def add_made(self, sizes: Mapping[str, int]) -> Self:
+        """Return this plan with steps for the files that were made, so many bytes by path."""
+        made = (FileStep(path, None, FileContent(size, None)) for path, size in sizes.items())
+        steps = {step.path: step for step in (*self.steps, *replace_files(self.inspection.checkpoint, made))}
+        return replace(self, steps=tuple(steps.values()))
+
 
 def plan_evolution(
-    storage: Storage, query: QueryDescription, options: EvolveOptions, plan_state: PlanState | None
+    storage: Storage, query: QueryDescription, options: EvolveOptions, into: str | None = None
 ) -> EvolvePlan:
-    """Plan what changes so that a query continues from a checkpoint; without ``plan_state`` in place.
+    """Plan what changes so that a query continues from a checkpoint: in a new one, or without ``into`` in place.
 
-    Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
+    In place it is judged already; a new one has to be, once it has the files that the plan asks for
+    (``judge_evolution``). Raises NotACheckpoint, NotFound, StorageError, or UsageError where an option names no source.
     """
     inspection = inspect(read_checkpoint(storage, batches=0))
-    plan = EvolvePlan(inspection=inspection, needed=True)
+    plan = EvolvePlan(inspection=inspection, needed=True, into=into)
     checkpoint = inspection.checkpoint
     try:
         _check_logs(checkpoint)
@@ -123,27 +127,32 @@ def plan_evolution(
         operators = _match_operators(checkpoint, query, changes, options)
         plan = replace(plan, sources=changes, operators=operators)
         _check_changes(checkpoint, query, plan, options)
-        state = tuple(_plan_state(plan_state, storage, checkpoint, query, operators))
+        if any(change.old != change.new or change.stores for change in operators):
+            if into is None:
+                raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
+            plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
     except NoWay as error:
         return replace(plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _KnowsLess))
-    steps = (*state, *plan_logs(storage, checkpoint, query, changes))
-    if not steps:
+    steps = (*plan.state.steps, *plan_logs(storage, checkpoint, query, changes))
+    if into is not None:
+        return replace(plan, steps=steps)
+    plan = replace(plan, steps=_guard(storage, checkpoint, steps) if steps else ())
+    return judge_evolution(view_changed(storage, checkpoint.listing, plan.steps), plan, query)
+
+
+def judge_evolution(changed: Storage, plan: EvolvePlan, query: QueryDescription) -> EvolvePlan:
+    """Judge the checkpoint as the plan leaves it; refused if the query would not start on it. Raises StorageError."""
+    before = plan.inspection
+    if not plan.steps:
         plan = replace(plan, needed=False, why="the query continues from it as it is")
-        problem = _compare(query, checkpoint)
+        problem = _compare(query, before.checkpoint)
         return plan if problem is None else plan.refusing(problem)
-    plan = replace(plan, steps=steps if plan_state else _guard(storage, checkpoint, steps))
-    changed = view_evolved(storage, plan, copied=plan_state is not None)
     after = inspect(read_checkpoint(changed))
-    problem = ANY_START.refuse(inspection, after) or _compare(query, after.checkpoint)
+    problem = ANY_START.refuse(before, after) or _compare(query, after.checkpoint)
     if problem is not None:
         return plan.refusing(problem)
-    first = () if plan_state else (STOP_FIRST,)
-    return replace(plan, inspection_after=after, warnings=(*first, *_warn(checkpoint, query, plan)))
-
-
-def view_evolved(storage: Storage, plan: EvolvePlan, *, copied: bool) -> ChangedStorage:
-    """Return the checkpoint as the plan leaves it; ``copied``: as what a new one is copied from."""
-    return view_changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=copied)
+    first = (STOP_FIRST,) if plan.into is None else ()
+    return replace(plan, inspection_after=after, warnings=(*first, *_warn(before.checkpoint, query, plan)))
 
 
 def _match_operators(
@@ -176,21 +185,6 @@ def _pair_parts(parts: Sequence[QueryChange]) -> dict[int, int]:
     """Give the old number of each source or operator of the query that is one of the checkpoint."""
     stays = (part for part in parts if part.change is not PartChange.REPLACED)
     return {part.new: part.old for part in stays if part.old is not None and part.new is not None}
-
-
-def _plan_state(
-    plan_state: PlanState | None,
-    storage: Storage,
-    checkpoint: Checkpoint,
-    query: QueryDescription,
-    changes: Sequence[OperatorChange],
-) -> Iterator[FileStep]:
-    """Steps for the state; none where it stays as it is. Raises NoWay, StorageError."""
-    if all(change.old == change.new and not change.stores for change in changes):
-        return
-    if plan_state is None:
-        raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
-    yield from plan_state(storage, checkpoint, query, changes)
 
 
 def _check_logs(checkpoint: Checkpoint) -> None:

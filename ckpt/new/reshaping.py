@@ -1,28 +1,26 @@
-"""Rows of a store with other columns: decoded, each column taken from an old one or filled, and encoded again."""
+"""Gives the rows of a store other columns: each is taken from an old one, or filled with a constant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from ckpt.errors import Undecodable, UsageError
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.keys import key_blobs
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import rows_of, structs_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Provider, Store
-from ckpt.new.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns
+from ckpt.new.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns, read_constant
 from ckpt.new.fill.fitting import Misfit, fit_array, make_struct
 from ckpt.new.rewrite.filtering import Column
 from ckpt.new.rewrite.stored_rows import Stored, array_of, encode_rows
 from ckpt.new.rewrite.stores import Families, list_forms
 from ckpt.query.compare_queries import find_window_start
 from ckpt.state.native.entries import split_elements
-from ckpt.state.native.lookup import parse_typed
 
 _NUMBER = 2  # bytes of the number of a column family in front of its keys
 _LENGTH = 4  # bytes of the number in front of an element of a list
@@ -30,7 +28,7 @@ _LENGTH = 4  # bytes of the number in front of an element of a list
 
 @dataclass(frozen=True)
 class ColumnReshaping:
-    """The new columns of a store; keys that are written are one row: those of sessions, with a prefix, are kept."""
+    """Gives the rows of a store new columns; a key is encoded as one row, so sessions, which have a prefix, keep it."""
 
     columns: StoreColumns
     provider: Provider
@@ -42,30 +40,16 @@ class ColumnReshaping:
 
     @property
     def one_partition(self) -> bool:
-        """True if the new key has no columns: its only row is in partition 0."""
-        return not self.columns.families and not list(named_fields(self.columns.key_schema))
-
-    @cached_property
-    def _constants(self) -> list[Any]:
-        """The value of each key column that a person gave. Raises UsageError."""
-        fields = named_fields(self.columns.key_schema)
-        return [
-            None if origin.old is not None else parse_typed(name, kind, str(origin.constant), "default")
-            for (name, kind), origin in zip(fields, self.columns.key or (), strict=True)
-        ]
-
-    def check(self) -> None:
-        """Raise UsageError where a value that a person gave is none of its column."""
-        if self.columns.key is not None and len(self._constants) != len(self.columns.key):
-            raise UsageError.of("{--default}: name each new column of the key")
+        """True if all new rows are in partition 0."""
+        return self.columns.has_no_key
 
     def make_key(self, columns: list[Column], count: int) -> list[Column]:
         """Make the new grouping key of so many rows. Raises Undecodable."""
         fields = list(named_fields(self.columns.key_schema))
-        origins, constants = self.columns.key or (), self._constants
+        origins = self.columns.key or ()
         if self.columns.indexed:
-            fields, origins, constants = fields[:-1], origins[:-1], constants[:-1]
-        arrays = self._pick(fields, origins, [array for _, _, array in columns], count, constants)
+            fields, origins = fields[:-1], origins[:-1]
+        arrays = _pick_columns(fields, origins, [array for _, _, array in columns], count)
         return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
 
     def reshape(self, rows: Any, key: list[Column], store: Store) -> Stored:
@@ -80,8 +64,8 @@ class ColumnReshaping:
         if self.columns.value is None:
             values = rows.make_values()
         else:
-            fields = list(named_fields(self.columns.value_schema))
-            arrays = self._pick_values(fields, self.columns.value, rows.decode_values(store.value_schema), len(rows))
+            there = rows.decode_values(store.value_schema).flatten()
+            arrays = _pick_columns(named_fields(self.columns.value_schema), self.columns.value, there, len(rows))
             values = self._encode(self.columns.value_schema, arrays, len(rows))
         return Stored(keys, values)
 
@@ -101,7 +85,7 @@ class ColumnReshaping:
         values = rows.values.to_pylist()
         lists = [split_elements(value) for value in values] if columns.several else [[value] for value in values]
         there = structs_of(columns.old_schema, rows_of([element for own in lists for element in own]), "value")
-        arrays = self._pick_values(list(named_fields(columns.value_schema)), columns.value, there, len(there))
+        arrays = _pick_columns(named_fields(columns.value_schema), columns.value, there.flatten(), len(there))
         written = self._encode(columns.value_schema, arrays, len(there))
         if not columns.several:
             return Stored(rows.keys, written)
@@ -136,48 +120,39 @@ class ColumnReshaping:
 
         return RowMerging(self.columns, self.provider).merge(rows)
 
-    def _pick_values(
-        self, fields: list[tuple[str, Json]], origins: tuple[ColumnOrigin, ...], there: Any, count: int
-    ) -> list[Any]:
-        """Pick the columns of values from those that are there, an array of structs."""
-        constants = [_read_constant(name, kind, origin) for (name, kind), origin in zip(fields, origins, strict=True)]
-        return self._pick(fields, origins, there.flatten(), count, constants)
-
-    def _pick(
-        self,
-        fields: list[tuple[str, Json]],
-        origins: tuple[ColumnOrigin, ...],
-        old: list[Any],
-        count: int,
-        constants: list[Any],
-    ) -> list[Any]:
-        arrays = []
-        import numpy as np
-
-        rows = np.arange(count)
-        for (name, kind), origin, constant in zip(fields, origins, constants, strict=True):
-            if origin.old is None:
-                arrays.append(_repeat(kind, constant, count))
-                continue
-            try:
-                array = old[origin.old]
-                if origin.window is not None:
-                    array = _lengthen_windows(kind, array, *origin.window)
-                elif origin.fields is not None:
-                    inner = self._pick_values(list(named_fields(kind)), origin.fields, array, count)
-                    array = make_struct(kind, inner, np.asarray(array.is_valid()))
-                elif origin.derived:
-                    array = array.cast(arrow_type(kind))
-                    array = array if constant is None else array.fill_null(constant)
-                arrays.append(fit_array(kind, array, rows, name))
-            except pa.ArrowInvalid as error:
-                raise Undecodable(f"{name}: {error}") from None
-            except Misfit as error:
-                raise Undecodable(error.why) from None
-        return arrays
-
     def _encode(self, schema: Json, arrays: list[Any], count: int) -> Any:
         return encode_rows(schema, arrays, count, self.provider)
+
+
+def _pick_columns(
+    fields: Iterable[tuple[str, Json]], origins: Sequence[ColumnOrigin], old: Sequence[Any], count: int
+) -> list[Any]:
+    """Make columns of so many rows from the old ones, or from constants. Raises Undecodable."""
+    arrays = []
+    import numpy as np
+
+    rows = np.arange(count)
+    for (name, kind), origin in zip(fields, origins, strict=True):
+        constant = read_constant(name, kind, origin)
+        if origin.old is None:
+            arrays.append(_repeat(kind, constant, count))
+            continue
+        try:
+            array = old[origin.old]
+            if origin.window is not None:
+                array = _lengthen_windows(kind, array, *origin.window)
+            elif origin.fields is not None:
+                inner = _pick_columns(named_fields(kind), origin.fields, array.flatten(), count)
+                array = make_struct(kind, inner, np.asarray(array.is_valid()))
+            elif origin.derived:
+                array = array.cast(arrow_type(kind))
+                array = array if constant is None else array.fill_null(constant)
+            arrays.append(fit_array(kind, array, rows, name))
+        except pa.ArrowInvalid as error:
+            raise Undecodable(f"{name}: {error}") from None
+        except Misfit as error:
+            raise Undecodable(error.why) from None
+    return arrays
 
 
 def _lengthen_windows(kind: Json, windows: Any, length_us: int, offset_us: int) -> Any:
@@ -188,17 +163,6 @@ def _lengthen_windows(kind: Json, windows: Any, length_us: int, offset_us: int) 
     starts = find_window_start(np.asarray(start.cast(pa.int64())), length_us, offset_us)
     times = [pa.array(each).cast(start.type) for each in (starts, starts + length_us)]
     return structs([name for name, _ in named_fields(kind)], times, len(start))
-
-
-def _read_constant(name: str, kind: Json, origin: ColumnOrigin) -> Any:
-    """A value that a person gave, or of an empty buffer, as ``DescribedBuffer.empty`` has it."""
-    if origin.constant is None:
-        return None
-    if origin.given:
-        return parse_typed(name, kind, str(origin.constant), "default")
-    if kind == "binary":
-        return bytes.fromhex(str(origin.constant))
-    return Decimal(str(origin.constant)) if str(kind).startswith("decimal") else origin.constant
 
 
 def _repeat(kind: Json, value: Any, count: int) -> Any:

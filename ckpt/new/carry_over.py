@@ -1,0 +1,138 @@
+"""Carries a checkpoint over to a changed query, as the plan of ``ckpt evolve`` says: to a new checkpoint, or in place.
+
+A new one begins with the state files that have to be made, below a mark that keeps every start away; then all other
+files are copied from where they are, or from memory where the plan changes them.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from os import fspath
+from typing import TYPE_CHECKING, Unpack
+
+from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
+from ckpt.changes.backup import choose_options
+from ckpt.changes.steps import view_changed
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
+from ckpt.errors import StorageError, UsageError, one_line
+from ckpt.model import Location
+from ckpt.new.book import BOOK
+from ckpt.new.copy.copy import Vanished, copy_selected
+from ckpt.new.copy.placing import Placing, Watcher, check_apart, open_new
+from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan, judge_evolution, plan_evolution
+from ckpt.query.description import QueryDescription
+from ckpt.state.native.temporary import make_temporary_folder
+from ckpt.storage import Storage, open_storage
+
+if TYPE_CHECKING:
+    from ckpt.new.exchange import Exchange
+
+_TRIES = 3  # how often it is planned, if the query deletes files of the newest batch meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCheckpoint:
+    """A request for a new checkpoint: where it is, and who writes it."""
+
+    uri: str
+    new_id: bool = False
+    plan: bool = False  # only say what would be written
+    jobs: int | None = None  # processes at a time; None: as many as are worth it
+    by: "Exchange | None" = None  # who makes state files, if not processes of this machine
+    watcher: Watcher | None = None
+
+
+def evolve_checkpoint(
+    query: QueryDescription | None,
+    checkpoint: Location,
+    new: NewCheckpoint | None,
+    wanted: EvolveOptions,
+    storage_options: Mapping[str, str] | None = None,
+    **how: Unpack[How],
+) -> ChangeResult[EvolvePlan]:
+    """Carry a checkpoint over to a described query, as ``evolve`` does; without ``new`` in place.
+
+    Raises as ``evolve``, and UsageError where there is no description.
+    """
+    uri = fspath(checkpoint)
+    if query is None and how.get("undo") is None:
+        raise UsageError("name the changed query")
+    if new is not None:
+        assert query is not None
+        return ChangeResult(_write_new(query, wanted, uri, storage_options or {}, new), Receipt())
+
+    def plan_in_place(storage: Storage) -> EvolvePlan:
+        assert query is not None
+        return plan_evolution(storage, query, wanted)
+
+    return run_change(EvolvePlan, plan_in_place, uri, storage_options, **how)
+
+
+def _write_new(
+    query: QueryDescription, wanted: EvolveOptions, uri: str, options: Mapping[str, str], new: NewCheckpoint
+) -> EvolvePlan:
+    """Write a new checkpoint; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
+    if new.plan and new.by is not None:
+        raise UsageError(BOOK.text("evolve_plan_here"))
+    check_apart(uri, new.uri)
+    own = choose_options(uri, options)
+    storage, placing = open_storage(uri, own), open_new(new.uri, options)
+    for attempt in range(_TRIES):
+        plan = replace(plan_evolution(storage, query, wanted, into=new.uri), new_id=new.new_id)
+        if plan.refused is not None:
+            return plan
+        with ExitStack() as stack:
+            if new.plan:
+                made = open_new(stack.enter_context(make_temporary_folder()), {})
+            else:
+                made = placing.make_attempt()
+                stack.callback(_discard, made, new.by)
+            checkpoint = plan.inspection.checkpoint
+            if plan.state.makes_files:
+                from ckpt.new.evolved_state import make_state  # not at the top: no other plan needs its libraries
+
+                plan = plan.add_made(make_state(checkpoint, plan.state, made, own, new.by, new.jobs))
+            view = view_changed(storage, checkpoint.listing, plan.steps, made=made.storage, copied=True)
+            plan = judge_evolution(view, plan, query)
+            if plan.refused is not None:
+                return plan
+            try:
+                plan = _copy_rest(plan, storage, view, placing if new.plan else made, new)
+            except Vanished as error:
+                if attempt == _TRIES - 1:
+                    raise StorageError(f"{error}: the query deletes old files while it runs; stop it first") from error
+                continue
+            if not new.plan:
+                stack.pop_all()
+            return plan
+    raise AssertionError
+
+
+def _discard(made: Placing, by: "Exchange | None") -> None:
+    """Remove everything that was written, also by tasks that have not reported it."""
+    if by is not None and made.begun:
+        made.adopt_all(STATE)
+    made.discard()
+
+
+def _copy_rest(plan: EvolvePlan, storage: Storage, view: Storage, placing: Placing, new: NewCheckpoint) -> EvolvePlan:
+    """Copy a checkpoint as the plan leaves it. Raises CkptError, and Vanished where the query has deleted a file."""
+    checkpoint = plan.inspection.checkpoint
+
+    def check_at_rest() -> None:
+        """Raise StorageError where the old query has run meanwhile: the new one would read its rows again."""
+        for log in (OFFSETS, COMMITS):
+            if storage.list_level(log).files.keys() != checkpoint.listing.in_folder(log).keys():
+                raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
+
+    how = {"new_id": new.new_id, "plan": new.plan}
+    copied = copy_selected(view, placing, new.uri, None, **how, watcher=new.watcher, check=check_at_rest)
+    return replace(
+        plan,
+        written=not copied.planned,
+        batch=copied.batch,
+        query_id=copied.query_id,
+        files=copied.files,
+        bytes=copied.bytes,
+        sinks=copied.sinks,
+    )

@@ -1,0 +1,261 @@
+"""Plans the state of a changed query: operators are renamed, left out, added without rows, or get other columns.
+
+Only descriptions and names of files are planned here; ``ckpt.new.carry_over`` makes the files that hold rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from ckpt import settings
+from ckpt.advice import call, words
+from ckpt.changes.plan import NoWay
+from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals
+from ckpt.checkpoint.checkpoint import COMMITS, STATE, Checkpoint
+from ckpt.checkpoint.state.chains import context_of
+from ckpt.checkpoint.state.rewritable import Form, count_partitions, refuse_rewrite
+from ckpt.formats.commits import format_commit_log
+from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata, rename_variables
+from ckpt.formats.schemas import format_state_schema
+from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.types import named_fields
+from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
+from ckpt.new.book import BOOK
+from ckpt.new.evolve.operators import OperatorChange
+from ckpt.new.evolve.origins import StoreColumns, read_constant
+from ckpt.query.description import DescribedOperator, DescribedStore, QueryDescription
+from ckpt.state.reading.choose import RequestedPart
+from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class StatePlan:
+    """The state of a new checkpoint: steps for files that are at hand, and the stores whose files have to be made."""
+
+    steps: tuple[FileStep, ...] = ()
+    empty: tuple[Operator, ...] = ()  # added without rows
+    rows: Chosen | None = None  # the state whose rows get other columns
+    form: Form | None = None  # of it, which stays
+    columns: Mapping[tuple[int, str], StoreColumns | None] = field(default_factory=dict)
+    """Columns of rows by old operator and store; None: as they are, beside another store of the operator."""
+    numbers: Mapping[int, int] = field(default_factory=dict)  # of operators whose rows get other columns: new by old
+    ids: Mapping[int, Sequence[Sequence[str]]] = field(default_factory=dict)
+    """Format 2: the ids of state files that are made, by new operator: [partition][store]."""
+
+    @property
+    def makes_files(self) -> bool:
+        """True if files have to be made."""
+        return bool(self.empty or self.columns)
+
+
+def plan_state(
+    storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changes: Sequence[OperatorChange]
+) -> StatePlan:
+    """Plan ``state/`` for the operators of a query in a new checkpoint. Raises NoWay, UsageError, StorageError."""
+    kept = {change.new: change.old for change in changes if change.new is not None and change.old is not None}
+    changed = {new: change for change in changes if (new := change.new) is not None and change.stores}
+    renumbered = {old for new, old in kept.items() if new != old}
+    if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
+        raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
+    plan = _plan_rows(storage, checkpoint, query, changed) if changed else StatePlan()
+    ids, written, empty = {**plan.ids}, [*plan.steps], []
+    for new, wants in enumerate(query.operators or ()):
+        old = kept.get(new)
+        if old is None:
+            operator, partitions = _plan_empty(checkpoint, wants, new)
+            empty.append(operator)
+            written += _describe_operator(wants, new, partitions)
+            if checkpoint.state is not None and checkpoint.state.format_version > 1:
+                ids[new] = _make_ids(operator, partitions)
+        elif new != old and new not in changed:
+            written += _move_operator(storage, checkpoint, old, new)
+    paths = {step.path for step in written}
+    stays = {str(new) for new, old in kept.items() if new == old and new not in changed}
+    left = [name for name in checkpoint.listing.subfolders(STATE) if name not in stays]
+    removed = [path for name in left for path, _ in checkpoint.listing.walk(f"{STATE}/{name}") if path not in paths]
+    steps = {step.path: step for step in plan_unread_removals(checkpoint.listing, removed) if step.path not in paths}
+    commits = _renumber_commits(checkpoint, kept, ids)
+    return replace(
+        plan, steps=(*steps.values(), *replace_files(checkpoint, written), *commits), empty=tuple(empty), ids=ids
+    )
+
+
+def replace_files(checkpoint: Checkpoint, steps: Iterable[FileStep]) -> Iterator[FileStep]:
+    """Give steps that write a file the size of the one that is there."""
+    for step in steps:
+        info = checkpoint.listing.info(step.path)
+        yield step if info is None else replace(step, before=FileContent(info.size, None))
+
+
+def _plan_rows(
+    storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changed: Mapping[int, OperatorChange]
+) -> StatePlan:
+    """Plan operators, by their new number, whose rows get other columns. Raises NoWay, UsageError, CkptError."""
+    assert query.operators is not None
+    from ckpt.state.native.store_files import context_of as context_of_chosen  # not at the top: in place needs none
+
+    chosen = choose(Question(storage.uri, RequestedPart(), all_units=True), storage=storage)
+    context = context_of_chosen(chosen)
+    if context.shuffle_partitions is None or chosen.moment.batch != checkpoint.commits.latest:
+        look = call("inspect", storage.uri)
+        raise NoWay(words("the state of the newest committed batch cannot be read: see {inspect}", inspect=look))
+    form = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
+    for why in refuse_rewrite(chosen.checkpoint.state, chosen.recorded, form, form, of_values=True):
+        raise NoWay(why)
+    numbers = {change.old: new for new, change in changed.items() if change.old is not None}
+    columns: dict[tuple[int, str], StoreColumns | None] = {}
+    steps: list[FileStep] = []
+    ids: dict[int, list[list[str]]] = {}
+    for operator in chosen.checkpoint.operators:
+        new = numbers.get(operator.id)
+        if new is None:
+            continue
+        if not operator.has_metadata:
+            raise NoWay(f"operator {operator.id} has no metadata (Spark before 4.0): ckpt does not change its columns")
+        stores = {store.name: store for store in changed[new].stores}
+        for changed_store in stores.values():
+            _check_constants(changed_store)
+        columns |= {(operator.id, store.name): stores.get(store.name) for store in operator.stores}
+        partitions = {
+            store.name: 1
+            if (own := stores.get(store.name)) is not None and own.has_no_key
+            else count_partitions(operator, store, form.partitions)
+            for store in operator.stores
+        }
+        if form.version > 1:
+            ids[new] = _make_ids(operator, partitions)
+        if operator.schema_paths:
+            if operator.variables and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
+                raise NoWay("state variables are encoded as Avro, and only Spark changes their fields then")
+            steps += _describe_variables(storage, checkpoint, operator, changed[new])
+        else:
+            steps += _describe_operator(query.operators[new], new, partitions)
+    return StatePlan(tuple(steps), rows=chosen, form=form, columns=columns, numbers=numbers, ids=ids)
+
+
+def _check_constants(columns: StoreColumns) -> None:
+    """Raise UsageError for a value that a person gave, and that is none of its column."""
+    parts = [(columns.key_schema, columns.key), (columns.value_schema, columns.value)]
+    parts += [(family.value_schema, family.value) for family in columns.families]
+    while parts:
+        schema, origins = parts.pop()
+        for (name, kind), origin in zip(named_fields(schema), origins or (), strict=False):
+            read_constant(name, kind, origin)
+            parts.append((kind, origin.fields))
+
+
+def _make_ids(operator: Operator, partitions: Mapping[str, int]) -> list[list[str]]:
+    return [[str(uuid4()) for _ in operator.stores] for _ in range(max(partitions.values()))]
+
+
+def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int) -> Iterator[FileStep]:
+    """Give the state of one operator the number of another; its files are not read now."""
+    folder, metadata = f"{STATE}/{old}", f"{STATE}/{old}/_metadata/metadata"
+    for path, info in checkpoint.listing.walk(folder):
+        target = f"{STATE}/{new}{path.removeprefix(folder)}"
+        if path == metadata:
+            record = parse_operator_metadata(path, storage.read(path))
+            if isinstance(record, Unreadable):
+                raise NoWay(f"{path} cannot be read: {record.reason}")
+            yield FileStep(target, None, format_operator_metadata(replace(record, operator_id=new)))
+        elif path != f"{STATE}/{old}/_metadata/.metadata.crc":
+            yield FileStep(target, None, FileContent(info.size, None), source=path)
+
+
+def _plan_empty(checkpoint: Checkpoint, wants: DescribedOperator, new: int) -> tuple[Operator, dict[str, int]]:
+    """Plan an operator that has seen no row, and the number of partitions of each store. Raises NoWay."""
+    context = context_of(checkpoint.offsets, checkpoint.commits)
+    if wants.metadata_version != 1 or not wants.stores:
+        raise NoWay(f"ckpt does not write the empty state of {wants.name}: start it in a query of its own")
+    if context.shuffle_partitions is None or checkpoint.commits.latest is None or context.provider is Provider.UNKNOWN:
+        raise NoWay("its offsets do not record how state is kept, or no batch is committed")
+    operator = Operator(new, wants.name, tuple(map(_make_store, wants.stores)))
+    counts = (count_partitions(operator, store, context.shuffle_partitions) for store in operator.stores)
+    return operator, {store.name: count for store, count in zip(operator.stores, counts, strict=True)}
+
+
+def _make_store(wants: DescribedStore) -> Store:
+    (family,) = wants.families if len(wants.families) == 1 else (None,)
+    if family is None or family.name != DEFAULT_STORE:
+        raise NoWay(f"ckpt does not write empty column families: {wants.name}")
+    return Store(
+        name=wants.name,
+        partitions=(),
+        expected_partitions=None,
+        changelog=False,
+        readable_batches=(),
+        newest_snapshot_version=None,
+        newest_snapshots=None,
+        column_families=(),
+        key_schema=family.key,
+        value_schema=family.value,
+        prefix_columns=wants.prefix_columns,
+    )
+
+
+def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> Iterator[FileStep]:
+    """Describe an operator, and its stores: ``partitions`` is their number by store."""
+    stores = tuple(
+        StoreMetadata(store.name, store.prefix_columns or 0, partitions[store.name]) for store in wants.stores
+    )
+    metadata = OperatorMetadata(1, new, wants.name, stores)
+    yield FileStep(f"{STATE}/{new}/_metadata/metadata", None, format_operator_metadata(metadata))
+    for store in wants.stores:
+        within = "" if store.name == DEFAULT_STORE else f"/{store.name}"
+        families = [
+            ColumnFamily(family.name, family.key, family.value, family.key_encoder, family.user_key)
+            for family in store.families
+        ]
+        schema = format_state_schema(store.schema_version or 2, families)
+        yield FileStep(f"{STATE}/{new}/0{within}/_metadata/schema", None, schema)
+
+
+def _describe_variables(
+    storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange
+) -> Iterator[FileStep]:
+    """Describe transformWithState with the new names and fields of its variables. Raises NoWay, StorageError."""
+    families = {family.name: family for store in change.stores for family in store.families}
+    names = {name: family.new_name for name, family in families.items()}
+    folder, newest = f"{STATE}/{operator.id}", f"{STATE}/{operator.schema_paths[-1].rpartition(f'/{STATE}/')[2]}"
+    in_folder = newest.startswith(f"{folder}/_stateSchema/") and checkpoint.listing.info(newest) is not None
+    if len(operator.stores) > 1 or not in_folder:
+        raise NoWay(BOOK.text("evolve_schemas", id=operator.id))
+    for path, _ in checkpoint.listing.walk(folder):
+        inner = path.removeprefix(f"{folder}/")
+        if path == newest or path.rpartition("/")[2].startswith("."):
+            continue
+        if inner.startswith("_metadata/"):
+            yield FileStep(path, None, rename_variables(storage.read(path), names))
+        elif inner.startswith("_stateSchema/"):
+            yield FileStep(path, None, storage.read(path))
+    schemas = []
+    for own in operator.stores[0].column_families:
+        family, name = families.get(own.name), names.get(own.name, own.name)
+        if name is not None:
+            key, value = own.key_schema, own.value_schema
+            if family is not None:
+                key, value = family.key_schema or key, family.value_schema
+            schemas.append(ColumnFamily(name, key, value, own.key_encoder, own.user_key_schema))
+    yield FileStep(newest, None, format_state_schema(3, sorted(schemas, key=lambda family: family.name)))
+
+
+def _renumber_commits(
+    checkpoint: Checkpoint, kept: Mapping[int, int], added: Mapping[int, Sequence[Sequence[str]]]
+) -> Iterator[FileStep]:
+    """Name the state files of each operator under its new number (state store checkpoint format 2)."""
+    for batch in checkpoint.commits.ids:
+        log = checkpoint.commits.readable(batch)
+        if log is None or not log.state_unique_ids:
+            continue
+        ids = {new: log.state_unique_ids[old] for new, old in kept.items() if old in log.state_unique_ids}
+        if batch == checkpoint.commits.latest:
+            ids |= {new: tuple(map(tuple, names)) for new, names in added.items()}
+        changed = replace(log, state_unique_ids=dict(sorted(ids.items())))
+        if not ids:
+            changed = replace(changed, version=max(1, log.version if log.version > 2 else 1), state_unique_ids=None)
+        path = f"{COMMITS}/{batch}"
+        info = checkpoint.listing.info(path)
+        assert info is not None
+        yield from plan_unread_removals(checkpoint.listing, [f"{COMMITS}/.{batch}.crc"])
+        yield FileStep(path, FileContent(info.size, None), format_commit_log(changed))

@@ -1,1 +1,0 @@
-"""A new checkpoint from which a changed query continues (``ckpt evolve CHECKPOINT NEW``)."""
