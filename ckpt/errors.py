@@ -95,15 +95,6 @@ def one_line(text: str) -> str:
     return text.translate(_CONTROL)
 
 
-def argument(name: str, value: Any = None) -> str:
-    """An argument and its value, for a message that is put together of texts.
-
-    >>> argument("operator", 0), argument("side", "left"), argument("timers", True)
-    ('`operator=0`', '`side="left"`', '`timers=True`')
-    """
-    return name_in_python(Words((Option(name, value),)))
-
-
 WITH_SPARK = words("{export} reads it", export=call("export_state", engine="spark"))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ckpt.errors import argument
+from ckpt.advice import words
 from ckpt.spark.calls import export_state as export
 from ckpt.state.export.engines import is_under_spark_submit
 from ckpt.state.export.request import Engine, ExportRequest
@@ -87,7 +87,7 @@ def export_state(
     with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
         exported = export(request, common.storage_options, with_spark)
     if exported.plan.unseen is not None and not common.quiet:
-        complain([f"{argument('to')} is checked only when Spark runs: {exported.plan.unseen}"])
+        complain([words("{--to} is checked only when Spark runs: {unseen}", unseen=exported.plan.unseen)])
     if exported.not_native is not None and not common.quiet and not is_under_spark_submit():  # which joins both streams
         complain([f"with Spark: {exported.not_native}"])
     emit(ExportReport(exported), common.output)

@@ -8,11 +8,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
+from ckpt.advice import words
 from ckpt.advice.words import speaking
 from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.plan import ChangePlan
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.errors import argument
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.texts import batch_ranges, mask_secrets
@@ -117,7 +117,7 @@ def _show_receipt(value: Receipt) -> Page:
         head = Headline("DONE", Tone.GOOD)
     else:
         head = Headline("UNDONE" if value.undone else "NOTHING WAS CHANGED", Tone.NOTE)
-    kept = [Item(f"the backup, which {argument('undo')} takes: {value.backup}")] if value.backup else []
+    kept = [Item(words("the backup, which {--undo} takes: {backup}", backup=value.backup))] if value.backup else []
     return page_of([head, *kept])
 
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, assert_never
 
 import typer
 
+from ckpt.advice import Words
 from ckpt.texts import escape_unprintable, mask_json, mask_secrets
 
 from .render.blocks import Page, change_texts
@@ -61,10 +62,10 @@ def _for_github(page: Page) -> str:
     return annotate(page)
 
 
-def complain(texts: Iterable[str]) -> None:
+def complain(texts: Iterable[str | Words]) -> None:
     """Lines on standard error, beside the document: what could not be looked at."""
     for text in texts:
-        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(text))}", err=True)
+        typer.echo(f"ckpt: {escape_unprintable(mask_secrets(str(text)))}", err=True)
 
 
 def show_text(text: str) -> None:

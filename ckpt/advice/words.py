@@ -99,7 +99,7 @@ class Words:
     def __bool__(self) -> bool:
         return bool(self.parts)
 
-    def __add__(self, other: "Words | str") -> "Words":
+    def __add__(self, other: "Words | AnyPart") -> "Words":
         """Put a text after this one."""
         return Words(tuple(_merge((*self.parts, *(other.parts if isinstance(other, Words) else (other,))))))
 
@@ -180,18 +180,19 @@ def _make_option(field: str, find_part: Callable[[str], Any]) -> Option:
     return Option(name, True if value == "True" else value)
 
 
-def plain(text: str | Words) -> Words:
-    """Make a text of plain words, such as what was found in a checkpoint; a text with parts is one already."""
+def plain(text: "AnyPart | Words") -> Words:
+    """Make a text of plain words, such as what was found in a checkpoint, or of one part; ``Words`` are one already."""
     if isinstance(text, Words):
         return text
     return Words((text,) if text else ())
 
 
-def join(texts: Iterable[Words], between: str = " ") -> Words:
-    """Join the texts that say something, with the same words between them."""
+def join(texts: "Iterable[Words | AnyPart]", between: str = " ") -> Words:
+    """Join the texts that say something, with the same words between them; a part alone is a text too."""
     joined = Words()
-    for text in filter(None, texts):
-        joined = joined + between + text if joined else text
+    for text in texts:
+        if text:
+            joined = joined + between + text if joined else plain(text)
     return joined
 
 

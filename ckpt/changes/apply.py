@@ -51,7 +51,7 @@ class Receipt(Value):
     applied: bool = False
     undone: bool = False  # everything is as it was
     backup: str | None = None
-    problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
+    problem: str | Words | None = None  # why it was not applied, was reverted, or could not be reverted
     other_backup: bool = False  # another folder for the backup helps
     steps: tuple[FileStep, ...] = ()  # those that an undo performed
     undone_command: str | None = None  # whose change was undone

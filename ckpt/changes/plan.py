@@ -114,7 +114,7 @@ class ChangePlan(Value):
     skips: ToAccept | None = None  # rows that are left out, or dropped by a sink: applied only with ``accept_skip``
     repeats: ToAccept | None = None  # rows that are read or written again: applied only with ``accept_replay``
     recounts: bool = False  # rows are read again whose effect stays in the state
-    waits_for: str | None = None  # what has to be done elsewhere before it is applied
+    waits_for: Words | None = None  # what has to be done elsewhere before it is applied
     rows: RowCost = RowCost.UNKNOWN  # the effect of the steps on the rows of the query, as the fix declares it
     first: First = First.NOTHING
     sink: SinkOutlook | None = None  # what the sink that was named will do with the steps

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from ckpt.advice import Words
 from ckpt.inspection.explain.explain import Explanation
 from ckpt.values import Record, Value
 
@@ -38,7 +39,7 @@ class RehearsedQuery(Record):
     batches: tuple[RehearsedBatch, ...]
     evolved: bool = False  # its copy was made by `ckpt.evolve`, and differs from the checkpoint; False: a plain copy
     refused: str | None = None  # why `ckpt.evolve` refused, so that the query ran on a plain copy
-    knows_less: tuple[str, ...] = ()  # parts that know less than if the query had run from the beginning, and why
+    knows_less: tuple[Words, ...] = ()  # parts that know less than if the query had run from the beginning, and why
     error: str | None = None  # Spark's words, if it failed
     explanation: Explanation | None = None  # of that error
     state: "tuple[UnitDiff, ...]" = ()  # before the first and after the last of the batches, as `ckpt.state_diff`

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ckpt.advice import Words
 from ckpt.formats.operators import RUN_FUNCTIONS
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
@@ -70,9 +71,10 @@ class PartComparison:
     old: int | None  # its place among the old parts of its kind and side; None: it is new
     new: int | None  # its place among the new ones; None: it is gone
     verdict: Knowledge
-    why: str
+    why: str | Words
     silent: bool = False  # a plain start continues the old value as if it were the new one
     side: str | None = None  # of a join: left or right
+    by_another_spark: bool = False  # another Spark version described the old query, and may write the same otherwise
     made_of: tuple[int, ...] = ()  # a new function: the places of old ones that have its columns (``MADE_OF``)
 
 
@@ -170,7 +172,7 @@ def _doubt(part: PartComparison) -> PartComparison:
     if part.verdict is Knowledge.FULL and not part.silent:
         return part
     why = f"{part.why}; another Spark version described it, which may write the same otherwise"
-    return PartComparison(part.kind, part.old, part.new, Knowledge.UNKNOWN, why, side=part.side)
+    return PartComparison(part.kind, part.old, part.new, Knowledge.UNKNOWN, why, side=part.side, by_another_spark=True)
 
 
 @dataclass(frozen=True, slots=True)

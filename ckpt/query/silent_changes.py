@@ -73,7 +73,8 @@ def compare_with_old(
             findings += _list_findings(parts, path)
         if _explains_names(pair):
             explained.add(path)
-        unknown += [f"operator {pair.old}: {part.why}" for part in pair.parts if "another Spark version" in part.why]
+        doubted = (part for part in pair.parts if part.by_another_spark)
+        unknown += [words("operator {id}: {why}", id=pair.old, why=part.why) for part in doubted]
     if checkpoint.operators:
         findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
     kept = [
@@ -99,7 +100,7 @@ def _list_findings(parts: Sequence[PartComparison], path: str) -> Iterator[Findi
             advice = BOOK.advise("not_there" if impossible else "read_otherwise")
         elif kind in (PartKind.VALUE, PartKind.WINDOW) and Knowledge.FROM_NOW_ON in verdicts:
             advice = BOOK.advise("evolve_from_now_on")
-        yield Finding(diagnosis, path, "; ".join(part.why for part in silent), advice)
+        yield Finding(diagnosis, path, "; ".join(str(part.why) for part in silent), advice)
 
 
 def _explains_names(pair: OperatorComparison) -> bool:

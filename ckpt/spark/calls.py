@@ -5,6 +5,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from ckpt.advice import Words
 from ckpt.changes.apply import ChangeResult, How
 from ckpt.errors import CkptError, UsageError, parse_choice
 from ckpt.formats.text import quoted
@@ -89,7 +90,7 @@ def export_state(
     return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
 
 
-def _refuse_connect(why: str) -> CkptError:
+def _refuse_connect(why: Words) -> CkptError:
     """Build the error of an export that only Spark could do, where its session is one of Spark Connect."""
     from ckpt.spark.connect import A_CLASSIC_ONE, READ_STATE, ConnectSession
 

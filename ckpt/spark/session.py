@@ -17,7 +17,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
-from ckpt.errors import CkptError, UsageError, argument, one_line
+from ckpt.advice import Words, words
+from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.spark.connect import require_classic
 from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
 from ckpt.spark.jobs import SparkFailed, translate_failures
@@ -189,7 +190,7 @@ def _listen(pipe: int, output: list[str], started: Event) -> None:
                 output.append(line)
 
 
-def _explain_failures(packages: str, output: str, failures: str) -> str:
+def _explain_failures(packages: str, output: str, failures: str) -> Words:
     """One line: what could not be loaded, and the cure."""
     each = re.split(r", (?=download failed: |unresolved dependency: )", failures)
     more = f" (and {len(each) - 1} more)" if len(each) > 1 else ""
@@ -198,8 +199,8 @@ def _explain_failures(packages: str, output: str, failures: str) -> str:
         cure = f"a local repository has the POM without the jar: delete {', '.join(folders)} and try again"
     else:
         cure = "check the name, and that Maven Central or the repositories in spark.jars.repositories can be reached"
-    own = f"or give the jars themselves: {argument('conf')} spark.jars=a.jar,b.jar"
-    return one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}; {own}")
+    failed = one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}")
+    return words("{failed}; or give the jars themselves: {--conf} spark.jars=a.jar,b.jar", failed=failed)
 
 
 def _find_folders_without_jars(output: str) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow
 from pyarrow import fs
 
-from ckpt.errors import UsageError, argument
+from ckpt.advice import Words, words
+from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import shorten_error
 from ckpt.storage.remote import Backend, ListedItem, requests_at_once
@@ -31,7 +32,7 @@ class ArrowBackend(Backend):
     take for a folder.
     """
 
-    def __init__(self, file_system: fs.FileSystem, root: str, cure: str, *, markers_only: bool = False) -> None:
+    def __init__(self, file_system: fs.FileSystem, root: str, cure: str | Words, *, markers_only: bool = False) -> None:
         """Root a backend at a folder; ``cure`` is what usually helps where the file system refuses.
 
         ``markers_only``: listing one level shows only folders that have a marker object (Arrow's ``gcsfs.cc`` asks for
@@ -176,7 +177,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
     elsewhere = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if not elsewhere and not values.keys() & {"region", "endpoint_override"}:
         values["region"] = fs.resolve_s3_region(bucket)
-    cure = f"give credentials (AWS_* variables, ~/.aws, {argument('storage_options')} access_key=… secret_key=…)"
+    cure = words("give credentials (AWS_* variables, ~/.aws, {--storage-options} access_key=… secret_key=…)")
     return ArrowBackend(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)
 
 
@@ -185,7 +186,7 @@ def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
     values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_convert_options("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
-    cure = f"give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, {argument('storage_options')} access_token=…)"
+    cure = words("give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, {--storage-options} access_token=…)")
     file_system = _make("gs", lambda: fs.GcsFileSystem(**values))
     return ArrowBackend(file_system, f"{bucket}/{path}", cure, markers_only=True)
 
@@ -205,7 +206,7 @@ def azure(container: str, path: str, host: str, options: Options) -> ArrowBacken
             "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path or "
             "give {--storage-options} account_name=…"
         )
-    cure = f"give credentials (az login, AZURE_* variables, {argument('storage_options')} account_key=… or sas_token=…)"
+    cure = words("give credentials (az login, AZURE_* variables, {--storage-options} account_key=… or sas_token=…)")
     return ArrowBackend(_make("abfs", lambda: fs.AzureFileSystem(**values)), f"{container}/{path}", cure)
 
 

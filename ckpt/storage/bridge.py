@@ -17,7 +17,8 @@ import fsspec
 from fsspec.asyn import AsyncFileSystem
 from fsspec.core import url_to_fs
 
-from ckpt.errors import StorageError, UsageError, argument
+from ckpt.advice import words
+from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import explain, shorten_error
 from ckpt.storage.remote import Backend, ListedItem
@@ -35,7 +36,7 @@ class FsspecBackend(Backend):
     """
 
     def __init__(self, file_system: fsspec.AbstractFileSystem, root: str) -> None:
-        self.cure = f"see what its fsspec package needs, as environment or {argument('storage_options')}"
+        self.cure = words("see what its fsspec package needs, as environment or {--storage-options}")
         self.whole_files = False  # nobody says
         self.file_system = file_system
         self._root = root.rstrip("/")
@@ -156,7 +157,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     except (TypeError, ValueError) as error:
         raise UsageError(f"{shown} cannot be opened with these options: {shorten_error(error)}") from error
     except Exception as error:  # each file system has exceptions of its own
-        raise explain(error, shown, f"check the URI and {argument('storage_options')}") from error
+        raise explain(error, shown, words("check the URI and {--storage-options}")) from error
     return FsspecBackend(file_system, root)
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+from ckpt.advice import Words, plain
 from ckpt.errors import NotAFolder, NotFound, NotThereYet, StorageError, UsageError, one_line
 from ckpt.texts import mask_secrets
 
@@ -29,7 +30,7 @@ _POSTSCRIPT = re.compile(r"\s*\(Request ID: [^)]*\)|\.? Detail: .*$|\s*Azure Err
 _LONGEST = 160
 
 
-def explain(error: Exception, path: str, cure: str, doing: str = "read") -> StorageError | UsageError:
+def explain(error: Exception, path: str, cure: str | Words, doing: str = "read") -> StorageError | UsageError:
     """The error to raise instead of a library's own; ckpt's own errors pass unchanged.
 
     ``path`` is the file or folder that was asked for, as it is shown, ``cure`` what helps where this kind of storage
@@ -52,7 +53,7 @@ def explain(error: Exception, path: str, cure: str, doing: str = "read") -> Stor
         )
     reason = shorten_error(error)
     if isinstance(error, PermissionError) or _REFUSED.search(line):
-        return StorageError(f"{path} cannot be {doing}: {cure} ({reason})")
+        return StorageError(plain(f"{path} cannot be {doing}: ") + cure + f" ({reason})")
     if isinstance(error, ConnectionError | TimeoutError) or _OUT_OF_REACH.search(line):
         return StorageError(f"{path} cannot be reached: check the host and the network ({reason})")
     return StorageError(f"{path} cannot be {doing}: {reason}")

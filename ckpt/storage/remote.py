@@ -10,6 +10,7 @@ from copy import copy
 from threading import BoundedSemaphore, Thread
 from typing import NamedTuple, Protocol, Self, TypeVar
 
+from ckpt.advice import Words
 from ckpt.errors import NotFound, StorageError, one_line
 from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root
 from ckpt.storage.errors import explain
@@ -58,7 +59,7 @@ class Backend(Protocol):
     Errors are raised as the library beneath raises them; ``RemoteStorage`` puts them in ckpt's words.
     """
 
-    cure: str  # what usually helps where this kind of storage refuses: credentials, options
+    cure: str | Words  # what usually helps where this kind of storage refuses: credentials, options
     whole_files: bool  # a file is there only with all its bytes
     _root: str  # as the storage spells it, without a slash at its end
 

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
-from ckpt.errors import StorageError, UsageError, argument, one_line
+from ckpt.advice import words
+from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.extras import install_command
 from ckpt.storage.base import Root
 from ckpt.storage.local import LocalStorage
@@ -100,9 +101,8 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
     except ImportError as error:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {shorten_error(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
-        raise explain(
-            error, remote.shown, f"check the URI, or add what is missing by {argument('storage_options')}"
-        ) from error
+        cure = words("check the URI, or add what is missing by {--storage-options}")
+        raise explain(error, remote.shown, cure) from error
     return remote.shown, remote.place, backend
 
 

@@ -188,7 +188,7 @@ _SAID = {
 
 def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
     places = ("-" if ordinal is None else str(ordinal + 1) for ordinal in (part.old, part.new))
-    return " -> ".join(places), part.kind, part.verdict, part.why
+    return " -> ".join(places), part.kind, part.verdict, str(part.why)
 
 
 def _tabulate_part(part: QueryChange, change: str) -> tuple[str, ...]:

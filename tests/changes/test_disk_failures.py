@@ -50,7 +50,7 @@ def test_whatever_fails_all_is_as_it_was_or_undo_makes_it_so(
             receipt = apply(plan_repair(storage, Strategy.FILL), top, backup)
         if len(tried) < at:
             break
-        assert receipt.problem is None or receipt.problem.isprintable()
+        assert receipt.problem is None or str(receipt.problem).isprintable()
         assert receipt.applied == (receipt.problem is None)
         if facts(top) == before:
             assert not receipt.applied

@@ -12,7 +12,7 @@ import pytest
 
 import ckpt
 from ckpt import types
-from ckpt.advice import Call, Hole, call
+from ckpt.advice import Call, Hole, call, plain
 from ckpt.changes.apply import How
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
@@ -72,7 +72,7 @@ def make_rehearsal(text: str) -> types.Rehearsal:
     end, batch = types.RehearsalEnd, types.RehearsedBatch(4, 10, None, 120)
     state = ckpt.state_diff(HDFS, from_batch=3).units
     new = types.RehearsedQuery(
-        end.FAILED, (batch,), True, None, (f"operator 0 (from-now-on): {text}",), text, ckpt.explain(text), state
+        end.FAILED, (batch,), True, None, (plain(f"operator 0 (from-now-on): {text}"),), text, ckpt.explain(text), state
     )
     old = types.RehearsedQuery(end.ENOUGH, (batch, batch), state_unknown=text)
     return types.Rehearsal(HDFS, "4.2.0", new, old)

@@ -134,7 +134,7 @@ def test_an_old_spelling_is_refused_and_the_new_one_named(command: str, option: 
     assert option[2:].replace("-", "_") not in list_options(COMMANDS[" ".join(words)])
 
 
-NAMED = re.compile(r"\{--([a-z-]+)(?:=[^}]*)?\}|\bargument\(['\"](\w+)|\bOption\(['\"](\w+)")
+NAMED = re.compile(r"\{--([a-z-]+)(?:=[^}]*)?\}|\bOption\(['\"](\w+)")
 
 
 def test_an_argument_that_a_text_names_is_one() -> None:

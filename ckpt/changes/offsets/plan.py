@@ -24,7 +24,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView, in_order, source_ranges, source_views
-from ckpt.errors import UsageError, argument, parse_choices
+from ckpt.errors import UsageError, parse_choices
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
@@ -116,13 +116,13 @@ def offsets_set(
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and (to is None) != bool(shift):
         raise UsageError.of("say where the next batch begins: give {--to} or {--shift}, one of the two")
-    value = parse_json(to, f"{argument('to')}") if isinstance(to, str) else to
+    value = parse_json(to, words("{--to}")) if isinstance(to, str) else to
     new = json.dumps(to) if to is not None and not isinstance(to, str) else to
     request = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
 
     def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
-        new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, f"{argument('to')}")
+        new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, words("{--to}"))
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:

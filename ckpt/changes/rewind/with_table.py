@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
-from ckpt.advice import Code, Words, left_out, words
-from ckpt.advice.words import name_in_python
+from ckpt.advice import Code, Words, left_out, plain, words
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ToAccept, adapt_to_sink
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
@@ -18,7 +17,6 @@ from ckpt.changes.rewind.restoring import find_obstacle
 from ckpt.changes.steps import FileStep, plan_writing
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.errors import argument
 from ckpt.formats.metadata import build_metadata
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
@@ -53,8 +51,10 @@ def plan_with_table(
     if not plan.steps:
         return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {table.restore_first}")
     if restore and not table.is_current and (obstacle := find_obstacle(table, options)) is not None:
-        own = f"run {table.statement} in a session of Spark, and then leave out {argument('restore_sink')}"
-        return plan.refusing(f"{obstacle} {own}")
+        own = words(
+            "run {statement} in a session of Spark, and then leave out {--restore-sink}", statement=table.statement
+        )
+        return plan.refusing(plain(obstacle) + " " + own)
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
     skips = plan.skips
@@ -62,7 +62,8 @@ def plan_with_table(
         what = words("restoring the table also removes commits of others: {commits}", commits=", ".join(table.others))
         gone = ToAccept(left_out(), what)
         skips = gone if skips is None else skips + gone
-    waits_for = None if table.is_current or restore else f"{table.restore_first}, or add {argument('restore_sink')}"
+    or_restore = words("{first}, or add {--restore-sink}", first=table.restore_first)
+    waits_for = None if table.is_current or restore else or_restore
     return replace(
         plan,
         warnings=(*plan.warnings, *_warn(table, new_id)),
@@ -72,7 +73,7 @@ def plan_with_table(
     )
 
 
-def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
+def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> Words:
     """Refuse a version without a batch of the query: before a first going back the query may have had another id.
 
     If the table has another batch under the number, the checkpoint planned that of its own later.
@@ -85,12 +86,12 @@ def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> str:
         or earlier[0].taken_back is not None
         or match_batch(checkpoint, ours, earlier[0].last_batch) is not Match.SAME
     ):
-        return f"{had}: name the batch to keep with {argument('to_batch')}, and restore the table yourself"
+        return words("{had}: name the batch to keep with {--to-batch}, and restore the table yourself", had=had)
     batch = earlier[0].last_batch
     others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
     also = f" (which also removes commits of others: {others})" if others else ""
     parts = {"app_id": earlier[0].app_id, "statement": table.statement, "also": also, "uri": checkpoint.uri}
-    return name_in_python(BOOK.text("of_other_id", had=had, batch=batch, **parts))
+    return BOOK.text("of_other_id", had=had, batch=batch, **parts)
 
 
 def _rename(storage: Storage, new_id: str) -> Iterator[FileStep]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
@@ -104,7 +105,7 @@ class DeltaKind(SourceKind[DeltaOffset]):
             ),
         )
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
         if offset is None or not 0 <= offset.version <= LONG:
             raise UsageError(BOOK.text("delta_not_an_offset", what=what, value=cut_json(value)))

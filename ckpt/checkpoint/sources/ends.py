@@ -28,25 +28,26 @@ class RequestedEnd:
         return json.dumps(self.value, separators=(",", ":"), ensure_ascii=False)
 
 
-def parse_json(text: str, what: str) -> Json:
+def parse_json(text: str, what: str | Words) -> Json:
     """Parse JSON that somebody typed. Raises UsageError, which begins with ``what``."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) < len(pairs):
             names = [name for name, _ in pairs]
-            raise UsageError(f"{what} names {one_line(next(n for n in names if names.count(n) > 1))} twice")
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UsageError.of("{what} names {name} twice", what=what, name=one_line(twice))
         return value
 
     def never(word: str) -> NoReturn:
-        raise UsageError(f"{what} holds {word}, which is not JSON")
+        raise UsageError.of("{what} holds {word}, which is not JSON", what=what, word=word)
 
     try:
         value: Json = json.loads(text, object_pairs_hook=once, parse_constant=never)
         json.dumps(value, ensure_ascii=False).encode()  # not half of a character
     except (ValueError, RecursionError) as error:
         where = f" at character {error.pos + 1}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UsageError(f"{what} is not JSON{where}") from error
+        raise UsageError.of("{what} is not JSON{where}", what=what, where=where) from error
     return value
 
 

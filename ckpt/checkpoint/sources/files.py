@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
@@ -49,7 +50,7 @@ class FilesKind(SourceKind[FileOffset]):
             return ReaderStart(Begin.EXACT, seen=tuple(facts.seen), conditions=conditions)
         return ReaderStart(Begin.REFUSED, refused=say("files_no_option") if facts.seen is None else facts.seen)
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         offset = self.decode(value)
         if offset is None or offset.log_offset < 0 or value != {"logOffset": offset.log_offset}:
             raise UsageError(BOOK.text("files_not_an_offset", what=what, value=cut_json(value)))

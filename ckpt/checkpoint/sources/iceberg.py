@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
@@ -55,7 +56,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
     def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:
         return ReaderStart(Begin.REFUSED, refused=say("iceberg_no_option", snapshot=offset.snapshot or "none"))
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
         if (
             offset is None

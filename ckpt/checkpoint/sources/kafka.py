@@ -93,7 +93,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
             ),
         )
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         if not isinstance(value, dict) or not value:
             raise UsageError(BOOK.text("kafka_not_an_offset", what=what, value=cut_json(value)))
         kept: dict[Partition, int] = {}
@@ -173,7 +173,7 @@ def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Adva
     return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, recreated=left)
 
 
-def _parse_offset(partition: str, offset: Json, what: str) -> int:
+def _parse_offset(partition: str, offset: Json, what: str | Words) -> int:
     if isinstance(offset, bool) or not isinstance(offset, int):
         raise UsageError(BOOK.text("kafka_not_whole", what=what, partition=partition, value=cut_json(offset)))
     known = {"what": what, "partition": partition, "offset": offset, "meaning": _KEPT_FOR_READERS.get(offset)}

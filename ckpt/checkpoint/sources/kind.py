@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
@@ -127,7 +128,7 @@ class SourceKind(ABC, Generic[Record]):
         """Say how a new query begins to read exactly after an offset."""
         return ReaderStart(Begin.REFUSED, refused=f"ckpt knows no reader option of {self.name} that begins there")
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         """Check an offset that somebody typed.
 
         Raises UsageError, which begins with ``what``, where it is no offset of this kind of source.

@@ -8,7 +8,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar
 
-from ckpt.advice import plain
+from ckpt.advice import Words, plain
+from ckpt.advice.words import name_in_python
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd
 from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts
@@ -102,8 +103,9 @@ class PluginKind(SourceKind[PluginOffset]):
             lambda: UnknownKind().start_after(UnknownOffset(offset.value), facts),
         )
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
-        return self.ask_plugin(lambda: self.plugin.parse_end(value, what), RequestedEnd, self._refuse)
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
+        begin = name_in_python(plain(what))
+        return self.ask_plugin(lambda: self.plugin.parse_end(value, begin), RequestedEnd, self._refuse)
 
     def shift_end(self, offset: PluginOffset, shifts: Sequence[str]) -> RequestedEnd:
         return self.ask_plugin(lambda: self.plugin.shift_end(offset.record, shifts), RequestedEnd, self._refuse)

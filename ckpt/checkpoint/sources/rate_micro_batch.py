@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
@@ -52,7 +53,7 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
     def start_after(self, offset: RateMicroBatchOffset, facts: StartFacts) -> ReaderStart:
         return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_micro_batch_from_zero"),))
 
-    def parse_end(self, value: Json, what: str) -> RequestedEnd:
+    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         offset = self.decode(value)
         if offset is None or not (0 <= offset.rows <= LONG and 0 <= offset.timestamp_ms <= LONG):
             raise UsageError(BOOK.text("rate_micro_batch_not_an_offset", what=what, value=cut_json(value)))

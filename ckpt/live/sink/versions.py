@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from os import path as os_path
 
-from ckpt.errors import StorageError, UsageError, argument, one_line
+from ckpt.advice import Words, words
+from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.formats.text import Damaged
@@ -74,11 +75,11 @@ def read_sink_version(
         case SinkKind.ICEBERG:
             return _find_snapshot(uri, wanted, query_id, read_iceberg(uri, options).table, log)
     raise _refuse(
-        wanted, f"only a Delta or Iceberg table has versions to go back to: name the batch with {argument('to_batch')}"
+        wanted, words("only a Delta or Iceberg table has versions to go back to: name the batch with {--to-batch}")
     )
 
 
-def _refuse(wanted: str, why: str) -> UsageError:
+def _refuse(wanted: str, why: str | Words) -> UsageError:
     return UsageError.of("{--to-sink-version=}: {why}", to_sink_version=wanted, why=why)
 
 
@@ -123,7 +124,7 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
             raise _refuse(wanted, f"that version lacks batches {first} to {last}: name one before a RESTORE took these")
         if first and writer.kept is None:
             why = f"a RESTORE took back batches {first} to {last}, and nothing says which one the table had before them"
-            raise _refuse(wanted, f"{why}: name the batch with {argument('to_batch')}")
+            raise _refuse(wanted, words("{why}: name the batch with {--to-batch}", why=why))
         batch = first - 1 if first else None
     changing = [commit for commit in later if commit.operation not in _NO_ROWS]
     restores = {commit.version: commit for commit in changing if commit.operation == _RESTORE}

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ckpt.advice import Hole, Words, plain, words
 from ckpt.changes.plan import NoWay
-from ckpt.errors import argument
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.statefiles import JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
@@ -126,10 +125,13 @@ class _Planner:
         """An error that names the operator."""
         return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
 
+    def _refuse_part(self, part: PartComparison, because: str) -> NoWay:
+        return self.refuse(plain(part.why) + f" ({part.verdict}){because}")
+
     def plan(self) -> ColumnPlan:
         for part in self.parts or ():
             if part.kind is PartKind.WINDOW and not self._coarsens and self._added_us is None:
-                raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
+                raise self._refuse_part(part, ". Spark would start and mix old and new values")
         match self.wants.name:
             case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
                 return self._plan_single()
@@ -143,7 +145,7 @@ class _Planner:
                 return ColumnPlan(*plan_variables(self.has, self.wants, self.words, self.refuse))
         for part in self.parts or ():
             if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
-                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt does not change columns of this operator")
+                raise self._refuse_part(part, ", and ckpt does not change columns of this operator")
         if self.parts is None and not self._fits():
             raise self.refuse("its columns differ, and ckpt does not change those of this operator")
         return ColumnPlan((), tuple(self.parts or ()))
@@ -164,7 +166,7 @@ class _Planner:
     def _check_certain(self, part: PartComparison) -> None:
         """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
         if part.silent and part.verdict in (Knowledge.IMPOSSIBLE, Knowledge.UNKNOWN):
-            raise self.refuse(f"{part.why} ({part.verdict}). Spark would start and mix old and new values")
+            raise self._refuse_part(part, ". Spark would start and mix old and new values")
 
     def _fits(self) -> bool:
         return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
@@ -275,9 +277,11 @@ class _Planner:
                 continue
             if before is None:
                 word = defaults.get(number, name)
-                explanation = f"the key has {name}: the state does not know it of any key" if part is None else part.why
+                unsaid = f"the key has {name}: the state does not know it of any key"
                 remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
-                raise self.refuse(plain(explanation) + (remedy if isinstance(kind, str) else ""))
+                raise self.refuse(
+                    plain(unsaid if part is None else part.why) + (remedy if isinstance(kind, str) else "")
+                )
             if part is not None:
                 self._check_certain(part)
             self._check_type(old[before], new[number], "key")
@@ -328,7 +332,7 @@ class _Planner:
             return by_name
         if _have_types(old, new):
             return {number: number for number in range(len(new))}
-        raise self.refuse(f"columns of its key differ, and have no names: name the old query, {argument('from_query')}")
+        raise self.refuse(words("columns of its key differ, and have no names: name the old query, {--from-query}"))
 
     def _plan_aggregates(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("value")
@@ -347,7 +351,7 @@ class _Planner:
                 judged.append(part)
                 continue
             if start is None and not all(buffer.empty_known for buffer in aggregate.buffers):
-                raise self.refuse(f"{part.why}: what it begins with is not known")
+                raise self.refuse(plain(part.why) + ": what it begins with is not known")
             for offset, buffer in enumerate(aggregate.buffers):
                 if start is None:
                     origins.append(ColumnOrigin(None, buffer.empty))
@@ -401,7 +405,7 @@ class _Planner:
             ]
         for number, start in self._read_map(sides, aggregates, _list_starts(aggregates)).items():
             part = self._judge_by_name(aggregates[number], number, start)
-            matched[number] = start, replace(part, why=f"{part.why}, as {argument('map_column')} says")
+            matched[number] = start, replace(part, why=words("{why}, as {--map-column} says", why=part.why))
         for _, part in matched:
             self._check_certain(part)
         return matched
@@ -474,7 +478,7 @@ class _Planner:
         judged = [part for part in self.parts or () if part.kind is not PartKind.VALUE]
         for part in judged:
             if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
-                raise self.refuse(f"{part.why} ({part.verdict}), and ckpt only widens the keys of a join")
+                raise self._refuse_part(part, ", and ckpt only widens the keys of a join")
         for sides in self._list_sides():
             key, origins = self._widen_key(sides), None
             indexed = sides.old.name.endswith((JOIN_ROWS, TIMED_ROWS, TIMED_KEYS))
@@ -608,7 +612,7 @@ def _are_names(names: Sequence[str]) -> bool:
 
 def plan_merges(
     wants: DescribedOperator,
-    gone: str,
+    gone: str | Words,
     refuse: Refuse,
     value: Sequence[ColumnOrigin] | None = None,
 ) -> tuple[ColumnMerge, ...]:
@@ -621,13 +625,13 @@ def plan_merges(
     if wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
         return (ColumnMerge(Merge.GREATEST, 0, 1),)  # ``expiresAtMicros``
     if wants.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS) or wants.aggregates is None:
-        raise refuse(f"{gone}, and ckpt does not merge what they keep")
+        raise refuse(plain(gone) + ", and ckpt does not merge what they keep")
     merges = []
     for aggregate, start in zip(wants.aggregates, _list_starts(wants.aggregates), strict=True):
         empty = value is not None and value[start].old is None
         how = Merge.ALIKE if empty else find_merge(aggregate)
         if how is None:
-            raise refuse(f"{gone}, and ckpt does not merge what {spell(aggregate.sql)} keeps")
+            raise refuse(plain(gone) + f", and ckpt does not merge what {spell(aggregate.sql)} keeps")
         merges.append(ColumnMerge(how, start, len(aggregate.buffers), find_element(aggregate)))
     return tuple(merges)
 

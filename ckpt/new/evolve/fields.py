@@ -6,9 +6,8 @@ Nobody sees what such a function makes of its state, so no field is better than 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ckpt.advice import Hole, Words
+from ckpt.advice import Hole, Words, words
 from ckpt.changes.plan import NoWay
-from ckpt.errors import argument
 from ckpt.formats.operators import TIMERS, list_variables
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import ColumnFamily, Json, Operator, StateVariable
@@ -68,8 +67,8 @@ class FieldPlanner:
         if label in self.words.defaults:
             self.words.used.add(f"default {label}")
             text = self.words.defaults[label]
-            why = f"{label} is {text} in all of the state, as {argument('default')} says"
-            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, why))
+            given = words("{label} is {text} in all of the state, as {--default} says", label=label, text=text)
+            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, given))
             return ColumnOrigin(None, text, given=True)
         if name == _TIMEOUT:
             why = "no group of the state has a timeout"

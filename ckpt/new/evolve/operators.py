@@ -6,6 +6,7 @@ Spark numbers them from the sink on, so that one more in the middle renumbers ot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ckpt.advice import join, plain
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
@@ -150,7 +151,7 @@ def judge_operators(
         reasons = [part.why for part in plan.parts if part.verdict is verdict]
         full = verdict is Knowledge.FULL
         keeps = "its state is kept, in other columns" if plan.stores else "keeps its state, and computes what it did"
-        why = keeps if full else "; ".join(reasons)
+        why = plain(keeps) if full else join(reasons, "; ")
         kind = PartChange.CHANGED if plan.stores else change.change
         yield replace(change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from ckpt.errors import UsageError, argument
+from ckpt.advice import Option
+from ckpt.errors import UsageError
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.new.evolve.book import BOOK
@@ -96,7 +97,8 @@ class ColumnWords:
         for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
             for column in columns:
                 if f"{option} {column}" not in self.used:
-                    raise UsageError(f"{argument(option)}: no operator that keeps its state can use column {column}")
+                    named = {"option": Option(option), "column": column}
+                    raise UsageError.of("{option}: no operator that keeps its state can use column {column}", **named)
 
 
 def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:

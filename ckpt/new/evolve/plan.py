@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from ckpt.advice import Setting, Words, join
+from ckpt.advice import Setting, Words, join, plain
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import FileContent, FileStep, plan_writing, read_files, sidecar, view_changed
@@ -87,11 +87,11 @@ class EvolvePlan(ChangePlan):
         return max(verdicts, key=lambda verdict: verdict.rank, default=default)
 
     @property
-    def knows_less(self) -> tuple[str, ...]:
+    def knows_less(self) -> tuple[Words, ...]:
         """The verdict and reason of each part that is not as if the query had run from the beginning."""
         kinds: Mapping[str, Sequence[QueryChange]] = {"source": self.sources, "operator": self.operators}
         return tuple(
-            f"{kind} {part.old if part.new is None else part.new} ({part.verdict}): {part.why}"
+            plain(f"{kind} {part.old if part.new is None else part.new} ({part.verdict}): ") + part.why
             for kind, parts in kinds.items()
             for part in parts
             if part.verdict is not Knowledge.FULL
@@ -225,7 +225,7 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
         columns = part.parts if isinstance(part, OperatorChange) else ()
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
-            raise _KnowsLess(BOOK.text("evolve_knows_columns_less", new=part.new, reasons="; ".join(new)))
+            raise _KnowsLess(BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; ")))
         if part.verdict is Knowledge.FROM_NOW_ON:
             raise _KnowsLess(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
 

@@ -14,7 +14,7 @@ from ckpt.checkpoint.sources.ends import parse_json
 from ckpt.checkpoint.sources.file_logs import is_read_twice, name_folder, source_folder
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView, decode, kind_named, kind_of, parse_offset
-from ckpt.errors import UsageError, argument, one_line
+from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
@@ -188,7 +188,7 @@ def _pairs(
             raise UsageError.of("{--map-source}: write it as OLD=NEW, numbers or names of sources; - is none")
         names = [view.name for view in there]
         yield (
-            None if old == "-" else _find_number(old, names, f"{argument('map_source')}: the checkpoint"),
+            None if old == "-" else _find_number(old, names, words("{--map-source}: the checkpoint")),
             None if new == "-" else _find_new(new, wanted),
         )
 
@@ -197,13 +197,14 @@ def _find_new(word: str, wanted: Sequence[DescribedSource]) -> int:
     return _find_number(word, [source.name for source in wanted], "the query")
 
 
-def _find_number(word: str, names: Sequence[str | None], where: str) -> int:
+def _find_number(word: str, names: Sequence[str | None], where: str | Words) -> int:
     """Return the place of a source by its name or number. Raises UsageError."""
     if word in names:
         return names.index(word)
     if word.isascii() and word.isdecimal() and int(word) < len(names):
         return int(word)
-    raise UsageError(f"{where} has no source {one_line(word)}; it has {len(names)}, from 0 on")
+    parts = {"word": one_line(word), "count": len(names)}
+    raise UsageError.of("{where} has no source {word}; it has {count}, from 0 on", where=where, **parts)
 
 
 def _read_mapping(
@@ -324,15 +325,19 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
     verdict, why = _judge_start(wants)
     if seed is None:
         return SourceChange(change, replaced, new, verdict, why)
-    what = f"{argument('start')} {new}"
+    what = words("{--start} {new}", new=new)
     kind, value = kind_named(wants.kind), parse_json(seed, what)
     if value is None:
         return SourceChange(change, replaced, new, verdict, why, ignores_log=True)
     if kind.reads_files or not kind.settable:
-        raise UsageError(f"{what}: a {wants.kind} source cannot be given a place: it begins as its reader options say")
+        raise UsageError.of(
+            "{what}: a {kind} source cannot be given a place: it begins as its reader options say",
+            what=what,
+            kind=wants.kind,
+        )
     end = kind.parse_end(value, what)
     topics = kind.find_topics(decode(end.value))
     if wants.topics is not None and topics - set(wants.topics):
-        raise UsageError(f"{what} has a topic to which the source does not subscribe")
+        raise UsageError.of("{what} has a topic to which the source does not subscribe", what=what)
     why = "knows rows after its start only"
     return SourceChange(change, replaced, new, Knowledge.FROM_NOW_ON, why, start=end.text)

@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt import settings
+from ckpt.advice import words
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single
-from ckpt.errors import argument, one_line
+from ckpt.errors import one_line
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator, Provider, Store
 from ckpt.new.exchange import Exchange, ThroughFiles, pack_batch, unpack_batch
-from ckpt.new.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving
+from ckpt.new.rewrite.filtering import NOTHING, Dropping, Key, Leaving
 from ckpt.new.rewrite.merging import RowMerging, feeds_another
 from ckpt.new.rewrite.plan import (
     CannotRewrite,
@@ -197,8 +198,8 @@ class Move:
         groups = [(b"" if rocksdb else VERSION) + group for group in shared.slice(0, SHOWN).to_pylist()]
         names = name_keys(structs_of(kind, rows_of(groups), "key"))
         feeds = feeds_another(operator, self.chosen.checkpoint.operators)
-        own = "and have passed to other operators" if feeds else f"which only {argument('combine')} merges"
-        why = f"operator {operator.id} with keys that several checkpoints have, {own}"
+        own = "and have passed to other operators" if feeds else words("which only {--combine} merges")
+        why = words("operator {id} with keys that several checkpoints have, {own}", id=operator.id, own=own)
         tally.refuse(why, len(shared), names)
         return rows
 
@@ -294,10 +295,11 @@ def move_state(
         if outcome.files is not None:
             yield outcome.files
     for why, refused in tally.refused.items():
-        if accept_loss and why.endswith(IN_NONE):
+        if accept_loss and refused.in_none:
             continue
         more = ", ..." if refused.count > len(refused.names) else ""
-        raise CannotRewrite(one_line(f"{plural(refused.count, 'row')} of {why}: {', '.join(refused.names)}{more}"))
+        parts = {"rows": plural(refused.count, "row"), "names": one_line(", ".join(refused.names) + more)}
+        raise CannotRewrite.of("{rows} of {why}: {names}", why=why, **parts)
 
 
 def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.advice import Words
 from ckpt.checkpoint.state.rewritable import count_session_columns, is_single
 from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces, whole
@@ -27,7 +28,7 @@ from ckpt.formats.statefiles import TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
-from ckpt.new.rewrite.filtering import Column, Leaving, SplitFilter, find_strays
+from ckpt.new.rewrite.filtering import IN_NONE, Column, Leaving, SplitFilter, find_strays
 from ckpt.new.rewrite.spreading import GroupingKey, find_grouping, hash_rows
 from ckpt.new.rewrite.stored_rows import Stored, array_of, bounds, encode_rows, memory, prepend, strip_first
 from ckpt.state.native import rocksdb
@@ -62,6 +63,7 @@ class Families:
 class RefusedKeys:
     """Keys for which a checkpoint is not written."""
 
+    in_none: bool  # each new checkpoint leaves them out
     count: int = 0
     names: list[str] = field(default_factory=list)  # at most ``SHOWN``, as JSON
 
@@ -72,18 +74,18 @@ class Tally:
 
     rows: Counter[Family] = field(default_factory=Counter)
     dropped: Counter[Family] = field(default_factory=Counter)
-    refused: dict[str, RefusedKeys] = field(default_factory=dict)  # by what is wrong with them
+    refused: dict[str | Words, RefusedKeys] = field(default_factory=dict)  # by what is wrong with them
 
     def add(self, other: "Tally") -> None:
         """Add the counts of more rows."""
         self.rows.update(other.rows)
         self.dropped.update(other.dropped)
         for why, keys in other.refused.items():
-            self.refuse(why, keys.count, keys.names)
+            self.refuse(why, keys.count, keys.names, in_none=keys.in_none)
 
-    def refuse(self, why: str, count: int, names: Iterable[str]) -> None:
+    def refuse(self, why: str | Words, count: int, names: Iterable[str], *, in_none: bool = False) -> None:
         """Count keys for which nothing is written; ``names`` are those of some of them, or of all."""
-        known = self.refused.setdefault(why, RefusedKeys())
+        known = self.refused.setdefault(why, RefusedKeys(in_none))
         known.count += count
         known.names = sorted({*known.names, *names})[:SHOWN]
 
@@ -220,7 +222,8 @@ class Moving:
         for why, mask in strays.items():
             if mask.any():
                 keys = self._decode_keys(rows).take(whole(pa.int64(), np.flatnonzero(mask)[:SHOWN]))
-                self.tally.refuse(f"operator {self.operator.id} {why}", int(mask.sum()), name_keys(keys))
+                what = f"operator {self.operator.id} {why}"
+                self.tally.refuse(what, int(mask.sum()), name_keys(keys), in_none=why == IN_NONE)
 
     def _count_state_rows(self, rows: "_HdfsRows | _RocksDBRows") -> Any:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 
-from ckpt.advice import Option
-from ckpt.errors import UsageError, argument
+from ckpt.advice import Option, Words, plain, words
+from ckpt.errors import UsageError
 from ckpt.state.book import BOOK
 from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
@@ -21,7 +21,7 @@ LARGEST = 1 << 30
 
 def export_without_spark(
     request: ExportRequest, storage_options: Mapping[str, str] | None = None, *, session_given: bool = False
-) -> StateExport | str:
+) -> StateExport | Words:
     """Export state without Spark, or say why it is left to Spark; then nothing was written.
 
     ``session_given`` says that something of a Spark session was. Raises what ``plan_export`` and ``state.native``
@@ -38,10 +38,10 @@ def export_without_spark(
         spark_can = find_spec("pyspark") is not None or request.action is Action.PLAN
         if request.engine is Engine.NATIVE or not spark_can:
             raise
-        return str(error)
+        return plain(str(error))
 
 
-def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | str:
+def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | Words:
     from ckpt.errors import Undecodable
     from ckpt.state.export.native import carry_out, find_obstacle
 
@@ -57,15 +57,15 @@ def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None)
     except Undecodable as error:
         if request.engine is Engine.NATIVE or request.salvage:
             raise
-        return str(error)
+        return error.words
 
 
-def _leave_to_spark(request: ExportRequest, why: str) -> str:
+def _leave_to_spark(request: ExportRequest, why: str | Words) -> Words:
     """Why Spark does it. Raises UsageError for a salvage, and where a schema is stated."""
     for name, value in (("salvage", request.salvage), ("schema", request.schema)):
         if value:
             raise UsageError(BOOK.text("salvage_without_spark", given=Option(name, value), why=why))
-    return why
+    return plain(why)
 
 
 def is_under_spark_submit() -> bool:
@@ -73,12 +73,12 @@ def is_under_spark_submit() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _list_reasons(request: ExportRequest, session_given: bool) -> Iterator[str]:
+def _list_reasons(request: ExportRequest, session_given: bool) -> Iterator[str | Words]:
     """Why a request is left to Spark, whatever is in the checkpoint."""
     if session_given:
-        yield f"{argument('master')}, {argument('conf')} or a session is given, which only Spark uses"
+        yield words("{--master}, {--conf} or a session is given, which only Spark uses")
     if request.engine is Engine.SPARK:
-        yield f"{argument('engine', Engine.SPARK)} is given"
+        yield words("{--engine=spark} is given")
     if request.engine is Engine.AUTO and not request.salvage:
         if is_under_spark_submit():
             yield "this runs under spark-submit"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ckpt.advice import Option, words
+from ckpt.advice import Option, Words, words
 from ckpt.errors import UsageError, parse_choice
 from ckpt.state.book import BOOK
 from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
@@ -178,7 +178,7 @@ class StateExport(Value):
     plan: ExportPlan
     parts: tuple[ExportPart, ...]
     engine: Engine = Engine.SPARK
-    not_native: str | None = None
+    not_native: Words | None = None
 
 
 def plan_export(

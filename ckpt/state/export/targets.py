@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from ckpt.errors import CkptError, NotFound, UsageError, argument
+from ckpt.advice import Option, join
+from ckpt.errors import CkptError, NotFound, UsageError
 from ckpt.formats.types import repeated_field
 from ckpt.state.book import BOOK
 from ckpt.state.reading.columns import Column, Shape, holds_void, type_names
@@ -167,10 +168,10 @@ def check_types(columns: Iterable[Column], kind: Format, shape: Shape = Shape.FL
         if refused is None:
             continue
         flat_helps = refused == _VOID or (shape is Shape.RAW and refused == "struct")
-        cures = [argument("shape", Shape.FLAT)] if flat_helps else []
+        cures = [Option("shape", Shape.FLAT)] if flat_helps else []
         if refused != _VOID:
-            cures += (argument("format", other) for other in _OTHERS[kind])
-        parts = {"column": column.name, "refused": refused, "cures": " or ".join(cures)}
+            cures += (Option("format", other) for other in _OTHERS[kind])
+        parts = {"column": column.name, "refused": refused, "cures": join(cures, " or ")}
         raise UsageError(BOOK.text("export_type", format=kind, **parts))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from ckpt.advice import Option, Words, join, plain, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import Ranges
-from ckpt.errors import CkptError, UsageError, argument
+from ckpt.errors import CkptError, UsageError
 from ckpt.model import DamageKind
 from ckpt.state.book import BOOK
 from ckpt.state.reading.stated_schemas import StatedStore
@@ -72,10 +73,11 @@ def choose_units(
         raise CkptError(BOOK.text("read_no_state", uri=checkpoint.uri))
     chosen = tuple(unit for unit in units if wanted.fits(unit))
     if not chosen:
-        raise UsageError(f"{checkpoint.uri}: {_explain_no_such_part(wanted, units)}")
+        raise UsageError.of("{uri}: {why}", uri=checkpoint.uri, why=_explain_no_such_part(wanted, units))
     if len(chosen) > 1 and not all_of_them:
-        or_all = "" if all_of_them is None else f"; or {argument('all_units', True)}"
-        raise UsageError(f"{checkpoint.uri}: which one? {_list_units(chosen)}{or_all}")
+        or_all = Words() if all_of_them is None else words("; or {--all-units=True}")
+        parts = {"uri": checkpoint.uri, "listed": _list_units(chosen), "or_all": or_all}
+        raise UsageError.of("{uri}: which one? {listed}{or_all}", **parts)
     return chosen
 
 
@@ -85,12 +87,12 @@ def check_operators(checkpoint: Checkpoint) -> None:
     for lost in damages:
         if lost.kind is DamageKind.MISSING_STATE and lost.operator is not None:
             operators = sorted({unit.operator for unit in state_units(checkpoint)})
-            left = ", ".join(argument("operator", operator) for operator in operators)
+            left = join((Option("operator", operator) for operator in operators), ", ")
             parts = {"lost": lost.path, "detail": lost.detail, "left": left}
             raise StateDamaged(BOOK.text("read_not_all", uri=checkpoint.uri, **parts))
 
 
-def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> str:
+def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> Words:
     """Name the part of the request that does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
@@ -102,28 +104,28 @@ def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> 
     ):
         known = list(dict.fromkeys(known_value for known_value in there if known_value is not None))
         if value is not None and value not in known and known:
-            others = ", ".join(argument(name, known_value) for known_value in known)
-            return f"there is no {argument(name, value)}; available: {others}"
-    return f"it has no such state; available: {_list_units(within)}"
+            others = join((Option(name, known_value) for known_value in known), ", ")
+            return words("there is no {wanted}; available: {others}", wanted=Option(name, value), others=others)
+    return words("it has no such state; available: {others}", others=_list_units(within))
 
 
-def arguments_for(unit: StateUnit) -> str:
+def arguments_for(unit: StateUnit) -> Words:
     """The arguments that pick a unit."""
-    words = [argument("operator", unit.operator)]
+    picks = [Option("operator", unit.operator)]
     match unit.kind:
         case UnitKind.SIDE:
-            words.append(argument("side", unit.side))
+            picks.append(Option("side", unit.side))
         case UnitKind.STORE:
-            words.append(argument("store", unit.stores[0]))
+            picks.append(Option("store", unit.stores[0]))
         case UnitKind.TIMERS:
-            words.append(argument("timers", True))
+            picks.append(Option("timers", True))
         case _ if unit.variable is not None:
-            words.append(argument("variable", unit.variable))
-    return " ".join(words)
+            picks.append(Option("variable", unit.variable))
+    return join(picks)
 
 
-def _list_units(units: Iterable[StateUnit]) -> str:
-    return ", ".join(arguments_for(unit) for unit in units if not unit.shown_elsewhere)
+def _list_units(units: Iterable[StateUnit]) -> Words:
+    return join((arguments_for(unit) for unit in units if not unit.shown_elsewhere), ", ")
 
 
 def choose_batch(
@@ -150,12 +152,12 @@ def choose_batch(
             continue
         if broken:
             readable = tuple((first, min(last, chosen - 1)) for first, last in readable if first < chosen)
+        offer = _offer(unit, readable)
         if batch is not None and not broken:
-            raise UsageError(f"{checkpoint.uri}: there is no batch {chosen} to read; {_offer(unit, readable)}")
-        raise StateDamaged(
-            f"{checkpoint.uri}: the state of batch {chosen} cannot be read: "
-            f"{_describe_finding(checkpoint, unit, chosen)}; {_offer(unit, readable)}{_explain_no_files(checkpoint)}"
-        )
+            raise UsageError(plain(f"{checkpoint.uri}: there is no batch {chosen} to read; ") + offer)
+        worst = _describe_finding(checkpoint, unit, chosen)
+        unreadable = plain(f"{checkpoint.uri}: the state of batch {chosen} cannot be read: {worst}; ")
+        raise StateDamaged(unreadable + offer + _explain_no_files(checkpoint))
     return chosen
 
 
@@ -183,12 +185,12 @@ def _is_broken(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> bool:
 _HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED, DamageKind.VERSION_1)  # a load gets round them
 
 
-def _offer(unit: StateUnit, readable: Ranges) -> str:
+def _offer(unit: StateUnit, readable: Ranges) -> Words:
     """Name what can be read of a unit instead."""
     if not readable:
-        return f"{unit.label}: no batch can be read"
-    newest = argument("batch", readable[-1][1])
-    return f"{unit.label}: batches {ranges(readable, len(readable))} can be read: {newest}"
+        return words("{unit}: no batch can be read", unit=unit.label)
+    newest, batches = readable[-1][1], ranges(readable, len(readable))
+    return words("{unit}: batches {batches} can be read: {--batch=}", unit=unit.label, batches=batches, batch=newest)
 
 
 def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> str:
@@ -203,15 +205,19 @@ def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> st
     return next((f"{damage.path}: {damage.detail}" for damage in unit.damages), "files of it are missing")
 
 
-def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> str:
+def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> Words:
     """Why a unit without a state schema is refused."""
     for file in checkpoint.state.unreadable if checkpoint.state else ():
         if file.path.startswith(f"state/{unit.operator}/"):
-            return f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}"
+            return plain(f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}")
     where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")
-    return (
-        f"{checkpoint.uri}: {unit.label}: its state schema below {where} is missing, and Spark cannot read state "
-        f"without it: {_PUT_BACK}, or, if Spark before 3.1 wrote it, state it ({argument('schema', 'FILE')})"
+    return words(
+        "{uri}: {unit}: its state schema below {where} is missing, and Spark cannot read state without it: {put_back}, "
+        "or, if Spark before 3.1 wrote it, state it ({--schema=FILE})",
+        uri=checkpoint.uri,
+        unit=unit.label,
+        where=where,
+        put_back=_PUT_BACK,
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 
+from ckpt.advice import Option, Words, join, words
 from ckpt.checkpoint.state.ranges import intersect
-from ckpt.errors import CkptError, UsageError, argument
+from ckpt.errors import CkptError, UsageError
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import array_of, fields_of, map_of, named_fields, struct_of, type_at, type_named
 from ckpt.model import Json
@@ -143,7 +144,7 @@ def plan_initial_states(
         shape = plan_initial_shape([reading.unit for reading in own], own[0].checkpoint)
         plans.append(InitialPlan(tuple(map(_read_whole, own)), shape))
     if len(plans) > 1 and not question.all_units:
-        otherwise = "" if question.all_units is None else f"; or {argument('all_units', True)}"
+        otherwise = Words() if question.all_units is None else words("; or {--all-units=True}")
         raise ask_which_operator(question, [plan.shape for plan in plans], otherwise)
     return tuple(plans)
 
@@ -155,11 +156,12 @@ def check_question(question: Question) -> None:
         raise UsageError(BOOK.text("initial_all_state"))
 
 
-def ask_which_operator(question: Question, shapes: Sequence[InitialShape], otherwise: str = "") -> UsageError:
+def ask_which_operator(question: Question, shapes: Sequence[InitialShape], otherwise: str | Words = "") -> UsageError:
     """The refusal of a question about more than one operator."""
     names = [f" ({shape.operator_name})" if shape.operator_name else "" for shape in shapes]
-    listed = ", ".join(argument("operator", shape.operator) + name for shape, name in zip(shapes, names, strict=True))
-    return UsageError(f"{question.checkpoint}: one operator at a time: {listed}{otherwise}")
+    each = (Words((Option("operator", shape.operator), name)) for shape, name in zip(shapes, names, strict=True))
+    parts = {"uri": question.checkpoint, "listed": join(each, ", "), "otherwise": otherwise}
+    return UsageError.of("{uri}: one operator at a time: {listed}{otherwise}", **parts)
 
 
 def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from ckpt.advice import Option, Words, join, plain, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
-from ckpt.errors import CkptError, UsageError, argument
+from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import JOIN_COUNTS
 from ckpt.formats.types import fields_of, struct_of
 from ckpt.model import Json, Provider, QueryMetadata, Unreadable
@@ -244,8 +245,8 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
         return
     if unit.kind is UnitKind.SIDE:
         stores = [store for store in unit.stores if not store.endswith(JOIN_COUNTS)] or unit.stores
-        listed = " or ".join(argument("store", store) for store in stores)
-        why = f"Spark reads changes of a join store by store: {listed}"
+        listed = join((Option("store", store) for store in stores), " or ")
+        why: str | Words = words("Spark reads changes of a join store by store: {listed}", listed=listed)
     elif unit.kind is UnitKind.TIMERS:
         why = "Spark reads no changes of timers"
     elif not unit.change_batches and unit.provider is Provider.ROCKSDB:
@@ -253,4 +254,4 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
     else:
         spans = ", ".join(f"{a} to {b}" for a, b in unit.change_batches) or "none"
         why = f"changes are there of batches: {spans}"
-    raise UsageError(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: {why}")
+    raise UsageError(plain(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: ") + why)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.errors import UsageError, argument, one_line
+from ckpt.errors import UsageError, one_line
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS, JOIN_ROWS, SIDES
 from ckpt.formats.types import fields_of, named_fields, strange_type, struct_of
@@ -36,24 +36,27 @@ class StatedStore:
 
 def read_stated_schemas(path: str) -> tuple[StatedStore, ...]:
     """Read the file. Raises UsageError."""
-    where = f"{argument('schema', path)}: "
+
+    def refuse(why: str) -> UsageError:
+        return UsageError.of("{--schema=}: {why}", schema=path, why=one_line(why))
+
     try:
         document = json.loads(read_text(path))
     except OSError as error:
-        raise UsageError(f"{where}{error.strerror}") from None
+        raise refuse(error.strerror or str(error)) from None
     except (ValueError, RecursionError):
-        raise UsageError(f"{where}it is not JSON") from None
+        raise refuse("it is not JSON") from None
     try:
         stores = tuple(_list_query(document) if "operators" in document else _list_stores(document))
     except (AttributeError, KeyError, TypeError, ValueError):
         stores = ()
     if not stores:
         example = '{"0": {"default": {"key": {"user": "string"}, "value": {"count": "long"}}}}'
-        raise UsageError(f"{where}it is neither a query.json nor schemas by operator and store, such as {example}")
+        raise refuse(f"it is neither a query.json nor schemas by operator and store, such as {example}")
     for store in stores:
         strange = strange_type(store.key) or strange_type(store.value)
         if strange is not None:
-            raise UsageError(one_line(f"{where}operator {store.operator}, {store.name}: {strange}"))
+            raise refuse(f"operator {store.operator}, {store.name}: {strange}")
     return stores
 
 
