@@ -128,7 +128,7 @@ def _object_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
             for _ in range(1 if asked.quick else 5):
                 with counting_s3(where.parent, DELAY) as server:
                     began = time.perf_counter()
-                    found = inspect(open_checkpoint("s3://bucket", server.options))
+                    found = inspect(open_checkpoint("s3://bucket", storage_options=server.options))
                     took.append(time.perf_counter() - began)
             assert found.sound, found.findings
             state, asked_for = found.checkpoint.state, server.requests

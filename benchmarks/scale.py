@@ -62,7 +62,7 @@ def make(folder: Path, partitions: int, batches: int, keys: int) -> Size:
     spread = pc.multiply(numbers, _ODD)  # so that values hardly compress
     values = [(spread if column else numbers).cast(field.type) for column, field in enumerate(rows.schema)]
     table = pa.table(values, schema=rows.schema)
-    ckpt.write_state({"operator 0": table}, like=str(HDFS), into=str(folder), partitions=partitions)
+    ckpt.write_state({"operator 0": table}, str(folder), like=str(HDFS), partitions=partitions)
     _let_batches_pass(folder, batches)
     times_of_batches(folder)
     return Size(partitions, batches, sum(path.stat().st_size for path in folder.glob("state/0/[0-9]*/*")) / 1e9)

@@ -5,14 +5,15 @@
 
 help(ckpt.inspect) explains a call, print(value) shows what it returned as a page, ckpt.types has the classes of these.
 
-Look             inspect, open_checkpoint, scan, preflight, describe_query, explain, state_verify
-Read state       state_show, state_count, state_diff, state_keys, state_units, export_state
+Look             inspect, open_checkpoint, scan, preflight, describe_query, explain, state_verify, sql, connect
+Read state       state_show, state_count, state_diff, state_keys, state_history, state_units, export_state
   without Spark  read_state_arrow, read_state_batches
   with Spark     read_state, read_changes, read_initial_state
 Repair           repair, repair_async, rewind, skip, relocate, prune
-  offsets        offsets_show, offsets_set, offsets_export, offsets_import
+  offsets        offsets_show, offsets_set, offsets_export, offsets_import, offsets_commit
 New checkpoints  copy, rewrite, import_state, write_state
-New queries      rehearse, evolve, handoff, migrate_changelog, migrate_provider, migrate_transform_with_state
+New queries      rehearse, evolve, handoff, migrate_changelog, migrate_provider, migrate_real_time,
+                 migrate_transform_with_state
 Classes          Checkpoint, Inspection, Spark (the versions)
 Errors           CkptError and, below it, StorageError, NotFound, UsageError
 

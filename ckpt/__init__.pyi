@@ -2,6 +2,7 @@
 
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
+from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
 from ckpt.changes.offsets.exchange import (
     offsets_export as offsets_export,
     offsets_import as offsets_import,
@@ -25,6 +26,7 @@ from ckpt.inspection.inspection import Inspection as Inspection
 from ckpt.inspection.scan.scan import scan as scan
 from ckpt.migrate.handoff.plan import handoff as handoff
 from ckpt.migrate.provider import migrate_provider as migrate_provider
+from ckpt.migrate.real_time import migrate_real_time as migrate_real_time
 from ckpt.new.copy.copy import copy as copy
 from ckpt.new.fill.import_state import import_state as import_state, write_state as write_state
 from ckpt.new.rewrite.rewrite import rewrite as rewrite
@@ -39,14 +41,17 @@ from ckpt.spark.calls import (
     migrate_changelog as migrate_changelog,
     migrate_transform_with_state as migrate_transform_with_state,
 )
-from ckpt.spark.preflight import describe_query as describe_query, preflight as preflight
 from ckpt.spark.rehearse import rehearse as rehearse
+from ckpt.spark.start import describe_query as describe_query, preflight as preflight
 from ckpt.state.inspect import inspect as inspect
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
+from ckpt.state.native.history import state_history as state_history
 from ckpt.state.native.show import state_count as state_count, state_keys as state_keys, state_show as state_show
 from ckpt.state.reading.units import state_units as state_units
 from ckpt.state.verify.verify import state_verify as state_verify
+from ckpt.tables.answers import sql as sql
+from ckpt.tables.connect import connect as connect
 from ckpt.versions import Spark as Spark, __version__ as __version__
 
 from . import types as types

@@ -4,11 +4,7 @@ from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt
 from ckpt.changes.check_fix import Cost as Cost
 from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
-from ckpt.changes.offsets.commit import (
-    CommittedGroup as CommittedGroup,
-    OffsetsCommit as OffsetsCommit,
-    offsets_commit as offsets_commit,
-)
+from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan, Positions as Positions
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
 from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan
@@ -55,8 +51,6 @@ from ckpt.query.description import (
 from ckpt.spark.executors import Executors as Executors
 from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing
 from ckpt.spark.jobs import SparkFailed as SparkFailed
-from ckpt.sql.answers import Answer as Answer, AnswerColumn as AnswerColumn
-from ckpt.sql.connect import connect as connect, run_sql as run_sql
 from ckpt.state.export.request import (
     Action as Action,
     Engine as Engine,
@@ -92,5 +86,7 @@ from ckpt.state.reading.choose import Part as Part, StateDamaged as StateDamaged
 from ckpt.state.reading.columns import Shape as Shape
 from ckpt.state.reading.units import StateUnit as StateUnit
 from ckpt.state.verify.verify import Estimate as Estimate, StateVerification as StateVerification
+from ckpt.tables.answers import Answer as Answer, AnswerColumn as AnswerColumn
+from ckpt.tables.connect import run_sql as run_sql
 
 __all__: list[str]

@@ -41,7 +41,7 @@ def copy(
         done = ckpt.copy(
             checkpoint,
             new,
-            storage_options,
+            storage_options=storage_options,
             batch=batch,
             new_id=new_id,
             plan=plan,

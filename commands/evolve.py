@@ -79,10 +79,10 @@ def evolve(
             raise UsageError("--engine spark writes the state of NEW: leave it out with --in-place and --plan")
     with run.executors(quiet=change.quiet) as by, bar(quiet=change.quiet or by is not None, of="files") as watcher:
         evolution, receipt = ckpt.evolve(
-            to,
             checkpoint,
             new,
-            change.storage_options,
+            to=to,
+            storage_options=change.storage_options,
             from_query=from_query,
             map_source=map_source or (),
             map_operator=map_operator or (),
@@ -94,8 +94,7 @@ def evolve(
             plan=plan,
             jobs=run.jobs,
             by=by,
-            new_watcher=watcher,
-            **how,
+            **(how if in_place else {**how, "watcher": watcher}),
         )
     other_options: dict[str, Value | None] = {
         "from_query": from_query,

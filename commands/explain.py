@@ -47,7 +47,9 @@ def explain(
     if storage_option and checkpoint is None:
         raise UsageError("--storage-options is for --checkpoint")
     inspection = (
-        inspect(open_checkpoint(checkpoint, storage_options, batches=_BATCHES)) if checkpoint is not None else None
+        inspect(open_checkpoint(checkpoint, storage_options=storage_options, batches=_BATCHES))
+        if checkpoint is not None
+        else None
     )
     emit(ExplanationReport(_explain_text(text, inspection)), output)
 
@@ -65,7 +67,7 @@ def _explain_text(text: str | None, inspection: Inspection | None) -> Explanatio
         return _read(text, Path(text), inspection)
     if " " not in text.strip() and ("/" in text or Path(text).suffix in (".log", ".txt", ".gz", ".out", ".err")):
         raise UsageError(f"there is no file {one_line(text)}")
-    return ckpt.explain(text, inspection)
+    return ckpt.explain(text, checkpoint=inspection)
 
 
 def _is_readable(text: str) -> bool | None:
@@ -79,8 +81,8 @@ def _is_readable(text: str) -> bool | None:
 def _read(name: str, path: Path | None, inspection: Inspection | None) -> Explanation:
     try:
         if path is None:
-            return ckpt.explain(sys.stdin.buffer, inspection)
+            return ckpt.explain(sys.stdin.buffer, checkpoint=inspection)
         with path.open("rb") as file:
-            return ckpt.explain(file, inspection)
+            return ckpt.explain(file, checkpoint=inspection)
     except OSError as error:
         raise StorageError(f"{one_line(name)} cannot be read: {getattr(error, 'strerror', None) or error}") from error

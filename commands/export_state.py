@@ -85,7 +85,7 @@ def export_state(
         jobs=jobs,
     )
     with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
-        exported = export(request, common.storage_options, with_spark)
+        exported = export(request, storage_options=common.storage_options, session=with_spark)
     if exported.plan.unseen is not None and not common.quiet:
         complain([words("{--to} is checked only when Spark runs: {unseen}", unseen=exported.plan.unseen)])
     if exported.not_native is not None and not common.quiet and not is_under_spark_submit():  # which joins both streams

@@ -12,7 +12,7 @@ from ckpt.model import ToProvider
 class FormOptions:
     """Options for the place of a new checkpoint, and the form of its state."""
 
-    into: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")]
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")]
     provider: Annotated[ToProvider | None, typer.Option(help="The state store provider. Default: as now.")] = None
     partitions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Shuffle partitions. Default: as now.")] = (
         None

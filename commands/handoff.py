@@ -33,7 +33,7 @@ def handoff(
 
     Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3 refused or could not read.
     """
-    handoff = ckpt.handoff(checkpoint, common.storage_options, batch=batch, sink=sink)
+    handoff = ckpt.handoff(checkpoint, storage_options=common.storage_options, batch=batch, sink=sink)
     refused_in_json = common.output is Output.JSON and handoff.refused  # `snippet` would raise, and print no document
     code = handoff.snippet(snippet_option) if snippet_option and not refused_in_json else None
     emit(HandoffReport(handoff, code), common.output)

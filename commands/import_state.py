@@ -35,9 +35,9 @@ def import_state(
     Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
     storage_options = common.storage_options
-    options.check_stays(form.into)
+    options.check_stays(form.new)
     with RunOptions(engine, None, master, conf).writing(quiet=common.quiet) as (by, watcher):
         rewrite = ckpt.import_state(
-            export, like, storage_options=storage_options, jobs=jobs, by=by, watcher=watcher, **asdict(form)
+            export, like=like, storage_options=storage_options, jobs=jobs, by=by, watcher=watcher, **asdict(form)
         )
     emit(ImportReport(rewrite, like, export), common.output)

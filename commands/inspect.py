@@ -49,11 +49,11 @@ def inspect(
     opened = open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet) if deep else checkpoint
     inspection = ckpt.inspect(
         opened,
-        spark or (),
-        progress,
-        batches,
-        sink,
-        sources,
+        spark=spark or (),
+        progress=progress,
+        batches=batches,
+        sink=sink,
+        sources=sources,
         source_options=reader,
         storage_options=storage_options,
     )

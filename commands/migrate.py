@@ -54,7 +54,7 @@ def changelog(
     storage_options = common.storage_options
     with session(master, conf, quiet=common.quiet) as with_spark:
         switch = ckpt.migrate_changelog(
-            checkpoint, to, storage_options, verify=verify, files_only=files_only, session=with_spark
+            checkpoint, to=to, storage_options=storage_options, verify=verify, files_only=files_only, session=with_spark
         )
     emit(ChangelogReport(switch), common.output)
 
@@ -75,7 +75,7 @@ def provider(
     Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage; 3 it cannot, refused or
     could not read.
     """
-    move = migrate_provider(checkpoint, to, common.storage_options)
+    move = migrate_provider(checkpoint, to=to, storage_options=common.storage_options)
     emit(ProviderReport(move), common.output)
 
 
@@ -97,7 +97,7 @@ def real_time(
     Exit status: 0 it continues as it is; 1 it can be changed; 2 bad usage; 3 real-time mode does not run it, refused or
     could not read.
     """
-    move = migrate_real_time(checkpoint, spark, common.storage_options)
+    move = migrate_real_time(checkpoint, spark=spark, storage_options=common.storage_options)
     emit(RealTimeReport(move), common.output)
 
 
@@ -129,8 +129,8 @@ def transform_with_state(
         with interruptible(), session(master, conf, quiet=common.quiet) as with_spark:
             migration = migrate_transform_with_state(
                 checkpoint,
-                to,
-                common.storage_options,
+                to=to,
+                storage_options=common.storage_options,
                 batch=batch,
                 operator=operator,
                 format=kind,

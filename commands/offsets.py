@@ -40,7 +40,7 @@ def show(
 
     Exit status: 0 shown, 2 bad usage, 3 there is no such batch, or it cannot be read.
     """
-    positions = offsets_show(checkpoint, common.storage_options, batch=batch)
+    positions = offsets_show(checkpoint, storage_options=common.storage_options, batch=batch)
     emit(PositionsReport(positions), common.output)
 
 
@@ -72,7 +72,7 @@ def set_command(
     of_plan = {"--source": source, "--to": to, "--shift": shift, "--expect-batch": expect_batch, "--sink": sink}
     plan, receipt = offsets_set(
         checkpoint,
-        change.storage_options,
+        storage_options=change.storage_options,
         source=source,
         to=None if to is None else _read(to),
         shift=shift or (),
@@ -101,7 +101,7 @@ def export_command(
 
     Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
     """
-    positions = offsets_export(checkpoint, options.pairs("--storage-options", storage_option))
+    positions = offsets_export(checkpoint, storage_options=options.pairs("--storage-options", storage_option))
     if positions.refused:
         raise CkptError(f"{checkpoint}: nothing to export: {positions.refused}")
     complain(positions.warnings)
@@ -133,7 +133,7 @@ def import_command(
     plan, receipt = offsets_import(
         checkpoint,
         None if file is None else _read(f"@{file}"),
-        change.storage_options,
+        storage_options=change.storage_options,
         topic=options.pairs("--topic", topic, once=True),
         expect_batch=expect_batch,
         spark=spark or (),
@@ -169,7 +169,15 @@ def commit(
     kafka = options.kafka_options("--group", source_option)
     while True:
         with interruptible(), bar(quiet=common.quiet, of="checkpoints") as watcher:
-            done = offsets_commit(roots, group, kafka, storage_options, depth=depth, jobs=jobs, watcher=watcher)
+            done = offsets_commit(
+                roots,
+                group=group,
+                source_options=kafka,
+                storage_options=storage_options,
+                depth=depth,
+                jobs=jobs,
+                watcher=watcher,
+            )
         if watch is None:
             emit(OffsetsCommitReport(done), common.output)
         show_report(OffsetsCommitReport(done), common.output)

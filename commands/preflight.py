@@ -1,19 +1,17 @@
 """ckpt preflight."""
 
-from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from typing import Annotated
 
 import typer
 
+import ckpt
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import UsageError, one_line
 from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
-from ckpt.live.asking import ask_sources
 from ckpt.live.kind import source_options
-from ckpt.live.sink.reader import ask_sink
 from ckpt.query.description import QueryDescription
 from ckpt.restart.findings import Asked
 from ckpt.versions import Spark
@@ -74,51 +72,58 @@ def preflight(
 
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
-    settings = options.pairs("--conf", conf)
     if fix is None and (backup is not None or grace is not None):
         raise UsageError("--backup and --grace are for --fix")
     if old is not None and expect is None:
         raise UsageError("--old is for --expect")
-    query, before = (None if path is None else QueryDescription.read(path) for path in (expect, old))
-    start = PlannedStart(
-        spark,
-        settings,
-        query=query,
-        query_file=expect,
-        old=before,
-        old_file=old,
-        progress=progress,
-        must_exist=must_exist,
-    )
+    settings = options.pairs("--conf", conf)
     if is_document(checkpoint):
         if deep or sources or source_option or sink is not None or storage_option or fix is not None:
             raise UsageError(
                 f"{one_line(checkpoint)} is no checkpoint, which --deep, --fix, --sink, --sources and options need"
             )
         evidence, shown = read_evidence(checkpoint)
-        readiness = judge_start(
-            evidence, replace(start, query=query and mask_query(query), old=before and mask_query(before))
+        query, before = (None if path is None else mask_query(QueryDescription.read(path)) for path in (expect, old))
+        start = PlannedStart(
+            spark,
+            settings,
+            query=query,
+            query_file=expect,
+            old=before,
+            old_file=old,
+            progress=progress,
+            must_exist=must_exist,
         )
-        emit(RecordedPreflightReport(readiness, checkpoint=shown), output)
+        emit(RecordedPreflightReport(judge_start(evidence, start), checkpoint=shown), output)
     storage_options = options.pairs("--storage-options", storage_option)
-    if source_option and not sources:
-        raise UsageError("--source-options is for --sources")
-    reader = source_options(source_option or ())
-    opened = open_for_start(checkpoint, storage_options)
-    if deep and opened.state is not None:
-        opened = open_deep(checkpoint, storage_options)
-    has = ask_sink(sink, checkpoint, storage_options)
-    live = ask_sources(opened, reader, storage_options) if sources else None
-    changed = find_changed_file(opened, storage_options)
-    readiness, outcome = judge_start(opened, start, has, live, changed), None
+    opened = _open(checkpoint, storage_options, deep=deep)
+    readiness = ckpt.preflight(
+        opened,
+        expect=expect,
+        old=old,
+        spark=spark,
+        conf=settings,
+        progress=progress,
+        must_exist=must_exist,
+        sources=sources,
+        source_options=source_options(source_option or ()),
+        sink=sink,
+        storage_options=storage_options,
+    )
+    outcome = None
     if fix is not None:
         from ckpt.changes.fixes.unattended import fix_safely  # not at the top: a look loads nothing that changes
 
         grace = 30.0 if grace is None else grace
         must_be_seconds(grace)
-        judge = partial(judge_start, start=start, sink=has, live=live, changed=changed)
-        outcome = fix_safely(checkpoint, storage_options, readiness, judge, has, backup=backup, grace=grace)
+        outcome = fix_safely(checkpoint, storage_options, readiness, backup=backup, grace=grace)
         if outcome.fixed:
-            opened = (open_deep if deep else open_for_start)(checkpoint, storage_options)
-            readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+            opened = _open(checkpoint, storage_options, deep=deep)
+            readiness = readiness.judge_again(opened, changed=find_changed_file(opened, storage_options))
     emit(PreflightReport(readiness, outcome), output)
+
+
+def _open(uri: str, storage_options: dict[str, str], *, deep: bool) -> Checkpoint:
+    """Read the checkpoint, and every byte of its state where that is asked for."""
+    opened = open_for_start(uri, storage_options)
+    return open_deep(uri, storage_options) if deep and opened.state is not None else opened

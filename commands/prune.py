@@ -36,7 +36,7 @@ def prune(
     """
     plan, receipt = ckpt.prune(
         checkpoint,
-        change.storage_options,
+        storage_options=change.storage_options,
         keep_batches=keep_batches,
         superseded=superseded,
         **change.how({"--keep-batches": keep_batches, "--superseded": superseded or None}),

@@ -39,7 +39,7 @@ def repair(
     """
     plan, receipt = ckpt.repair(
         checkpoint,
-        change.storage_options,
+        storage_options=change.storage_options,
         query_id=query_id,
         choose=choose,
         leftovers=leftovers,

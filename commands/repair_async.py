@@ -34,7 +34,7 @@ def repair_async(
     """
     plan, receipt = ckpt.repair_async(
         checkpoint,
-        change.storage_options,
+        storage_options=change.storage_options,
         strategy=strategy,
         spark=spark or (),
         sink=sink,

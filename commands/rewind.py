@@ -37,7 +37,7 @@ def rewind(
     """
     plan, receipt = ckpt.rewind(
         checkpoint,
-        change.storage_options,
+        storage_options=change.storage_options,
         to_batch=to_batch,
         to_sink_version=to_sink_version,
         restore_sink=restore_sink,

@@ -57,7 +57,7 @@ def rewrite(
     Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
     storage_options = common.storage_options
-    uris, count = [checkpoint, *(more or ()), form.into], max(1, len(where or ()))
+    uris, count = [checkpoint, *(more or ()), form.new], max(1, len(where or ()))
     old, new = uris[:-count], uris[-count:]
     for uri in new:
         options.check_stays(uri)
@@ -77,6 +77,6 @@ def rewrite(
             jobs=run.jobs,
             by=by,
             watcher=watcher,
-            **{name: value for name, value in asdict(form).items() if name != "into"},
+            **{name: value for name, value in asdict(form).items() if name != "new"},
         )
     emit(RewriteReport(rewrite, checkpoint), common.output)

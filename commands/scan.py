@@ -103,7 +103,7 @@ def scan(
         with continued_by(resume), bar(quiet=quiet, of="checkpoints") as watcher:
             scan = ckpt.scan(
                 roots,
-                storage_options,
+                storage_options=storage_options,
                 depth=depth,
                 jobs=jobs,
                 changed_since=changed_since,

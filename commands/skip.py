@@ -21,5 +21,7 @@ def skip(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.skip(checkpoint, change.storage_options, sink=sink, **change.how({"--sink": sink}))
+    plan, receipt = ckpt.skip(
+        checkpoint, storage_options=change.storage_options, sink=sink, **change.how({"--sink": sink})
+    )
     emit(SkipReport(plan, receipt, backup=change.backup), change.output)

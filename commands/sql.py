@@ -10,8 +10,8 @@ import typer
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
-from ckpt.sql.connect import connect, list_problems, run_sql, split_statements
-from ckpt.sql.tables import TABLES
+from ckpt.tables.connect import connect, list_problems, run_sql, split_statements
+from ckpt.tables.log_tables import TABLES
 from ckpt.texts import escape_unprintable, mask_json
 
 from . import options
@@ -101,7 +101,7 @@ def _run_shell(connection: Any, output: SqlOutput) -> None:
 
 
 def _answer(connection: Any, relation: Any, output: SqlOutput, to: str | None) -> None:
-    from ckpt.sql import answers  # reads rows of state too, whose packages the help does not need
+    from ckpt.tables import answers  # reads rows of state too, whose packages the help does not need
 
     if to is None:
         match output:

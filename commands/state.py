@@ -41,7 +41,7 @@ def show(
     with run.executors(quiet=common.quiet) as by:
         rows = ckpt.state_show(
             checkpoint,
-            common.storage_options,
+            storage_options=common.storage_options,
             batch=batch,
             key=options.key_values(key),
             limit=limit,
@@ -73,7 +73,7 @@ def count(
     with run.executors(quiet=common.quiet) as by:
         counts = ckpt.state_count(
             checkpoint,
-            common.storage_options,
+            storage_options=common.storage_options,
             batch=batch,
             key=options.key_values(key),
             jobs=run.jobs,
@@ -111,7 +111,7 @@ def diff(
         diff = ckpt.state_diff(
             checkpoint,
             other,
-            common.storage_options,
+            storage_options=common.storage_options,
             from_batch=from_batch,
             to_batch=to_batch,
             limit=limit,
@@ -143,7 +143,13 @@ def keys(
     """
     with run.executors(quiet=common.quiet) as by:
         sizes = ckpt.state_keys(
-            checkpoint, common.storage_options, batch=batch, limit=limit, jobs=run.jobs, by=by, **asdict(unit)
+            checkpoint,
+            storage_options=common.storage_options,
+            batch=batch,
+            limit=limit,
+            jobs=run.jobs,
+            by=by,
+            **asdict(unit),
         )
     emit(SizesReport(sizes, skew), common.output)
 
@@ -169,7 +175,9 @@ def history(
 
     from .render.history import HistoryReport
 
-    events = state_history(checkpoint, common.storage_options, key=options.key_values(key), limit=limit, **asdict(unit))
+    events = state_history(
+        checkpoint, storage_options=common.storage_options, key=options.key_values(key), limit=limit, **asdict(unit)
+    )
     emit(HistoryReport(events), common.output)
 
 

@@ -70,6 +70,33 @@ def test_the_smaller_of_two_packages_is_asked_for(tmp_path: Path) -> None:
     assert not (tmp_path / "exported").exists()
 
 
+def test_all_of_the_library_can_be_looked_at_without_pyspark() -> None:
+    """``help``, ``dir`` and each name; what needs Spark says so when it is called."""
+    program = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j", "delta"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Hidden())
+import ckpt, ckpt.spark.installed
+ckpt.spark.installed.find_spec = lambda name: None
+help(ckpt)
+for name in dir(ckpt):
+    help(getattr(ckpt, name))
+for name in dir(ckpt.types):
+    getattr(ckpt.types, name)
+for call in (ckpt.describe_query, lambda frame: ckpt.rehearse("x", to=frame)):
+    try:
+        call(None)
+    except ckpt.types.SparkMissing as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout.count("[spark]'") == 2
+
+
 def test_a_bug_report_says_what_is_installed(ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ckpt.spark.installed.find_java", lambda: None)
     run = ckpt("--version", "-v")

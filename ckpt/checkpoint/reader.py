@@ -60,7 +60,7 @@ class LeadsOut(StorageError):
 
 
 def open_checkpoint(
-    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
+    checkpoint: Location, *, storage_options: Mapping[str, str] | None = None, batches: int = 10
 ) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
@@ -126,7 +126,7 @@ def as_checkpoint(
     if isinstance(checkpoint, Checkpoint):
         refuse_links_out(checkpoint)
         return checkpoint
-    return open_checkpoint(checkpoint, storage_options, batches=batches)
+    return open_checkpoint(checkpoint, storage_options=storage_options, batches=batches)
 
 
 def open_to_look(

@@ -47,6 +47,21 @@ class RatedFinding(Record):
     stored: bool  # the files show it, whatever is started; False: only some of the starts meet it
 
     @property
+    def code(self) -> str:
+        """The code of the finding, ``CKPT201``."""
+        return self.finding.diagnosis.code
+
+    @property
+    def name(self) -> str:
+        """The name of the finding, ``missing-predecessor``."""
+        return self.finding.diagnosis.name
+
+    @property
+    def path(self) -> str:
+        """The file or folder that shows it, relative to the checkpoint; "" for the whole of it."""
+        return self.finding.path
+
+    @property
     def meaning(self) -> Words:
         """The meaning of the finding, for this checkpoint."""
         return self.finding.diagnosis.meaning.fill(self.known)

@@ -1,7 +1,8 @@
 """Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ckpt import settings
 from ckpt.advice import Do, Hole, Option, Setting, Words, advise, call, do, words
@@ -63,6 +64,8 @@ class Readiness(Value):
     query: QueryDescription | None
     unknown: tuple[str | Words, ...]  # what could not be seen, a sentence each
     not_asked: tuple[str, ...]  # what nobody asked about: ``sources``, ``sink``, ``query``
+    judge_again: "Callable[..., Readiness]" = field(repr=False, compare=False)
+    """Judges the same start on another state of the checkpoint, such as a fix would leave: ``judge_start``."""
 
     @property
     def go(self) -> bool:
@@ -152,6 +155,7 @@ def judge_start(
             *compared.unknown,
         ),
         tuple(name for name, not_asked in missing.items() if not_asked),
+        partial(judge_start, start=start, sink=sink, live=live),
     )
 
 

@@ -89,7 +89,7 @@ def switch_changelog(
 
     Raises NotACheckpoint, NotFound, StorageError, UsageError.
     """
-    inspection = inspect(open_checkpoint(uri, storage_options))
+    inspection = inspect(open_checkpoint(uri, storage_options=storage_options))
     state = inspection.checkpoint.state
     refused = _refuse(inspection, state, verify=verify)
     if refused is not None:

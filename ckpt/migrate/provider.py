@@ -127,7 +127,7 @@ _ALONE = "a new query takes initial state in one operator, and the others would 
 
 
 def migrate_provider(
-    checkpoint: Location, to: ToProvider | str, storage_options: Mapping[str, str] | None = None
+    checkpoint: Location, *, to: ToProvider | str, storage_options: Mapping[str, str] | None = None
 ) -> ProviderMove:
     """All that ``ckpt migrate provider`` says; reads the checkpoint's small files, and starts no JVM.
 
@@ -139,13 +139,13 @@ def migrate_provider(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> found = ckpt.migrate_provider("sample_checkpoints/aggregation-hdfs-4.2", "rocksdb")
+    >>> found = ckpt.migrate_provider("sample_checkpoints/aggregation-hdfs-4.2", to="rocksdb")
     >>> found.outcome.value, [operator.carry.value for operator in found.operators]
     ('possible', ['as-it-is'])
 
     """
     to = parse_choice(ToProvider, to, "to")
-    continuation = handoff(checkpoint, storage_options)
+    continuation = handoff(checkpoint, storage_options=storage_options)
     opened = continuation.inspection.checkpoint
     refused = None
     if opened.kind is Kind.EMPTY:

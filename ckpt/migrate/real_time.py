@@ -71,7 +71,7 @@ class RealTimeMove(Value):
 
 
 def migrate_real_time(
-    checkpoint: Location, spark: Spark | str = NEWEST, storage_options: Mapping[str, str] | None = None
+    checkpoint: Location, *, spark: Spark | str = NEWEST, storage_options: Mapping[str, str] | None = None
 ) -> RealTimeMove:
     """All that ``ckpt migrate real-time`` says; reads the checkpoint's small files, and starts no JVM.
 

@@ -235,7 +235,7 @@ def plan_transform(
         install = Code(f"pip install 'pyspark>={OLDEST_ROW_API}'")
         parts = {"api": api.value, "oldest": OLDEST_ROW_API, "spark": spark, "install": install}
         raise CkptError(BOOK.text("transform_row_api", **parts))
-    continuation = handoff(uri, storage_options, batch=batch)
+    continuation = handoff(uri, storage_options=storage_options, batch=batch)
     if continuation.inspection.checkpoint.state is None and continuation.refused is None:
         raise TransformRefused(continuation, BOOK.text("transform_no_state", uri=uri))
     if continuation.refused is not None:

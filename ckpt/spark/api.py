@@ -1,35 +1,34 @@
-"""State as DataFrames, for programs and notebooks: ``read_state``, ``read_changes``, ``read_initial_state``."""
+"""State as DataFrames: ``read_state``, ``read_changes``, ``read_initial_state``; pyspark is imported then only."""
 
 from collections.abc import Mapping
 from functools import partial
 from os import fspath
-from typing import Any, Unpack
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ckpt.advice import call, words
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.spark.connect import A_CLASSIC_ONE, is_connect, make_frame, require_classic
-from ckpt.spark.export import shape_reading
-from ckpt.spark.frames import read_initial_frame
 from ckpt.spark.installed import find_pyspark_version
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question, plan_readings
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 
 def read_state(
-    spark: SparkSession,
     checkpoint: Location,
     *,
+    session: "SparkSession",
     batch: int | None = None,
     shape: str = "flat",
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
-) -> DataFrame:
+) -> "DataFrame":
     """The state of a checkpoint after a committed batch, as a lazy DataFrame; nothing is collected or written.
 
     ``part`` picks one of ``state_units``; a checkpoint that has only one needs none. Times in state are what the query
@@ -37,9 +36,9 @@ def read_state(
     changed.
 
     Args:
-        spark: The session that reads. To one of Spark Connect ckpt itself reads the state, with the packages of
-            ``native``, and sends it the rows: the frame is then not lazy.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        session: The session that reads. To one of Spark Connect ckpt itself reads the state, with the packages of
+            ``native``, and sends it the rows: the frame is then not lazy.
         batch: The id of a committed batch, by default the newest.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs).
         partition_id: Keep the state partition of each row.
@@ -52,30 +51,30 @@ def read_state(
         SparkFailed: Spark failed; the text has its words.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> ckpt.read_state(spark, "sample_checkpoints/aggregation-hdfs-4.2").columns
+    >>> ckpt.read_state("sample_checkpoints/aggregation-hdfs-4.2", session=spark).columns
     ['key_key', 'value_count', 'value_sum']
 
     """
-    if is_connect(spark):
+    if is_connect(session):
         how = {"batch": batch, "shape": _check_shape(shape), "partition_id": partition_id, **part}
-        return make_frame(spark, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
+        return make_frame(session, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
     question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
-    return _read(spark, question, storage_options, shape, partition_id)
+    return _read(session, question, storage_options, shape, partition_id)
 
 
 def read_changes(
-    spark: SparkSession,
     checkpoint: Location,
+    *,
+    session: "SparkSession",
     first: int,
     last: int | None = None,
-    *,
     operator: int | None = None,
     store: str | None = None,
     variable: str | None = None,
     shape: str = "flat",
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
-) -> DataFrame:
+) -> "DataFrame":
     """Read the changes of batches ``first`` to ``last`` (the newest committed), both included, as a lazy DataFrame.
 
     One row for each change: ``batch_id``, ``change_type`` (update, append, delete), then the columns of
@@ -83,8 +82,8 @@ def read_changes(
     these batches are there (``StateUnit.change_batches``); joins by ``store``.
 
     Args:
-        spark: The session that reads; not one of Spark Connect (``state_diff`` needs none).
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        session: The session that reads; not one of Spark Connect (``state_diff`` needs none).
         first: The id of the first batch.
         last: The id of the last batch.
         operator: The id of a stateful operator.
@@ -100,7 +99,7 @@ def read_changes(
         SparkFailed: Spark failed; the text has its words.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> ckpt.read_changes(spark, "sample_checkpoints/aggregation-hdfs-4.2", 8, 9).columns[:2]
+    >>> ckpt.read_changes("sample_checkpoints/aggregation-hdfs-4.2", session=spark, first=8, last=9).columns[:2]
     ['batch_id', 'change_type']
 
     """
@@ -109,20 +108,20 @@ def read_changes(
         diff=call("state_diff"),
         session=A_CLASSIC_ONE,
     )
-    require_classic(spark, instead)
+    require_classic(session, instead)
     wanted = RequestedPart(operator, store, None, variable)
     question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
-    return _read(spark, question, storage_options, shape, partition_id)
+    return _read(session, question, storage_options, shape, partition_id)
 
 
 def read_initial_state(
-    spark: SparkSession,
     checkpoint: Location,
     *,
+    session: "SparkSession",
     batch: int | None = None,
     operator: int | None = None,
     storage_options: Mapping[str, str] | None = None,
-) -> DataFrame:
+) -> "DataFrame":
     """All state of an operator, one row for each grouping key, as a lazy DataFrame: initial state for another query.
 
     The key columns come first, in the types of the state schema and named as in ``flat`` without ``key_``; what the
@@ -131,9 +130,9 @@ def read_initial_state(
     Spark plans it again and again, also when the old checkpoint is gone.
 
     Args:
-        spark: The session that reads. To one of Spark Connect ckpt itself reads the state, with the packages of
-            ``native``, and sends it the rows: the frame is then not lazy.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        session: The session that reads. To one of Spark Connect ckpt itself reads the state, with the packages of
+            ``native``, and sends it the rows: the frame is then not lazy.
         batch: The id of a committed batch, by default the newest.
         operator: The id of the stateful operator, where there are several.
         storage_options: For the file system of the path.
@@ -144,20 +143,24 @@ def read_initial_state(
         SparkFailed: Spark failed; the text has its words.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> ckpt.read_initial_state(spark, "sample_checkpoints/aggregation-hdfs-4.2").columns
+    >>> ckpt.read_initial_state("sample_checkpoints/aggregation-hdfs-4.2", session=spark).columns
     ['key', 'count', 'sum']
 
     """
-    if is_connect(spark):
+    if is_connect(session):
         how = {"batch": batch, "shape": Shape.INITIAL_STATE, "operator": operator}
-        return make_frame(spark, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
+        return make_frame(session, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
+    from ckpt.spark.frames import read_initial_frame
+
     question = Question(fspath(checkpoint), RequestedPart(operator), batch=batch)
-    return read_initial_frame(spark, plan_initial_state(question, storage_options, find_pyspark_version()))
+    return read_initial_frame(session, plan_initial_state(question, storage_options, find_pyspark_version()))
 
 
 def _read(
-    spark: SparkSession, question: Question, storage_options: Mapping[str, str] | None, shape: str, partition_id: bool
-) -> DataFrame:
+    spark: "SparkSession", question: Question, storage_options: Mapping[str, str] | None, shape: str, partition_id: bool
+) -> "DataFrame":
+    from ckpt.spark.export import shape_reading
+
     (reading,) = plan_readings(question, storage_options, find_pyspark_version())
     return shape_reading(spark, reading, _check_shape(shape), partition_id=partition_id).frame
 

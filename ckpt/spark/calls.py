@@ -1,6 +1,6 @@
 """The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -31,12 +31,15 @@ from ckpt.state.export.targets import Format, Mode, check_free, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
 
-if TYPE_CHECKING:  # it needs the extra ``native``
+if TYPE_CHECKING:  # they need extras
+    from pyspark.sql import DataFrame
+
     from ckpt.spark.executors import Executors
 
 
 def export_state(
     checkpoint: Location | ExportRequest,
+    *,
     storage_options: Mapping[str, str] | None = None,
     session: Session = ANY,
     **options: Unpack[ExportOptions],
@@ -129,11 +132,11 @@ def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
 
 
 def evolve(
-    query: Any,
     checkpoint: Location,
     new: str | None = None,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    to: "DataFrame | QueryDescription | str | None" = None,
+    storage_options: Mapping[str, str] | None = None,
     output_mode: str = "append",
     from_query: QueryDescription | str | None = None,
     map_source: Sequence[str] = (),
@@ -146,7 +149,6 @@ def evolve(
     plan: bool = False,
     jobs: int | None = None,
     by: "Executors | None" = None,
-    new_watcher: Callable[[int, int], None] | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
     """Let a changed query continue: all that ``ckpt evolve`` does.
@@ -156,9 +158,10 @@ def evolve(
     plan, which ``apply=True`` performs.
 
     Args:
-        query: An unstarted streaming data frame, its ``QueryDescription``, or the path of its ``query.json``.
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         new: A path or URI of a folder that does not exist, or holds no file.
+        to: The changed query: an unstarted streaming data frame, its ``QueryDescription``, or the path of its
+            ``query.json``. Only ``undo`` needs none.
         storage_options: For the file systems of both, and of the backup, where they are remote.
         output_mode: Of a data frame.
         from_query: The description, or its path, of the query that wrote the checkpoint: without it ckpt cannot tell
@@ -177,8 +180,8 @@ def evolve(
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
         by: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        new_watcher: Called with the number of files written to ``new`` so far, and the number of all.
-        how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
+        how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``. With ``new``
+            its ``watcher`` is called with the number of files written so far, and the number of all.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is
@@ -188,21 +191,22 @@ def evolve(
 
     >>> query = ckpt.types.QueryDescription.read("docs/query.json")
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
-    >>> plan, receipt = ckpt.evolve(query, old, "memory://evolved", map_operator=["-=0"], accept_from_now_on=True)
+    >>> more = {"map_operator": ["-=0"], "accept_from_now_on": True}
+    >>> plan, receipt = ckpt.evolve(old, "memory://evolved", to=query, **more)
     >>> plan.written, plan.batch, plan.verdict.value, [source.change.value for source in plan.sources]
     (True, 9, 'from-now-on', ['same'])
 
     """
     from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
 
-    described = _describe(query, output_mode, checkpoint, storage_options)
+    described = _describe(to, output_mode, checkpoint, storage_options)
     words = (map_source, map_operator, map_column, default, start, from_query)
     wanted = EvolveOptions.parse(*words, accept_from_now_on=accept_from_now_on)
     if new is None and by is not None:
         raise UsageError.of("{--by} writes state, and in place none changes: leave it out")
     into = None
     if new is not None:
-        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, by=by, watcher=new_watcher)
+        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, by=by, watcher=how.get("watcher"))
     return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
 
 
@@ -214,16 +218,16 @@ def _describe(
         return query
     if isinstance(query, str | PathLike):
         return QueryDescription.read(fspath(query))
-    from ckpt.spark.preflight import describe_query
+    from ckpt.spark.start import describe_query
 
     return describe_query(query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)
 
 
 def migrate_transform_with_state(
     checkpoint: Location,
+    *,
     to: str,
     storage_options: Mapping[str, str] | None = None,
-    *,
     batch: int | None = None,
     operator: int | None = None,
     format: Format | str = Format.PARQUET,
@@ -250,7 +254,7 @@ def migrate_transform_with_state(
         CkptError: The state cannot be read or taken along; and what ``handoff`` raises.
 
     >>> sample = "sample_checkpoints/aggregation-rocksdb-4.2"
-    >>> ckpt.migrate_transform_with_state(sample, "new-query", plan=True).plan.time_mode.value
+    >>> ckpt.migrate_transform_with_state(sample, to="new-query", plan=True).plan.time_mode.value
     'None'
 
     """
@@ -277,9 +281,9 @@ def migrate_transform_with_state(
 
 def migrate_changelog(
     checkpoint: Location,
+    *,
     to: Changelog | str,
     storage_options: Mapping[str, str] | None = None,
-    *,
     verify: bool = False,
     files_only: bool = False,
     session: Session = ANY,
@@ -300,10 +304,10 @@ def migrate_changelog(
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
 
-    >>> switch = ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", "on")
+    >>> switch = ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", to="on")
     >>> switch.outcome.value, list(switch.confs.values())
     ('ready', ['true'])
-    >>> ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", "on", verify=True).outcome.value
+    >>> ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", to="on", verify=True).outcome.value
     'not-yet'
 
     """

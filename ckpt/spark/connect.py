@@ -1,14 +1,14 @@
 """Sessions of Spark Connect, which have no JVM that ckpt could ask: state reaches them as Arrow, read without Spark."""
 
-from typing import Any
-
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any
 
 from ckpt.advice import Code, Words, words
 from ckpt.errors import LeftToSpark, UsageError, one_line
 
-READ_STATE = words("{read} is a data frame of this session", read=Code("ckpt.read_state(spark, CHECKPOINT)"))
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READ_STATE = words("{read} is a data frame of this session", read=Code("ckpt.read_state(CHECKPOINT, session=spark)"))
 A_CLASSIC_ONE = words("a classic session ({builder}, spark-submit)", builder=Code("SparkSession.builder.master(...)"))
 NO_PLAN = words("it shows ckpt no plan of a query: build it in {session}", session=A_CLASSIC_ONE)
 _FOR_ANYTHING_ELSE = words("{read}; for anything else use {session}", read=READ_STATE, session=A_CLASSIC_ONE)
@@ -23,19 +23,21 @@ def is_connect(spark: Any) -> bool:
     return not hasattr(spark, "_jsparkSession")
 
 
-def require_classic(spark: SparkSession, instead: Words = _FOR_ANYTHING_ELSE) -> SparkSession:
+def require_classic(spark: "SparkSession", instead: Words = _FOR_ANYTHING_ELSE) -> "SparkSession":
     """The session, if it has a JVM of its own. Raises ConnectSession, with ``instead``, for Spark Connect."""
     if is_connect(spark):
         raise ConnectSession.of("this is a session of Spark Connect: {instead}", instead=instead)
     return spark
 
 
-def make_frame(spark: SparkSession, read: Any) -> DataFrame:
+def make_frame(spark: "SparkSession", read: Any) -> "DataFrame":
     """Make a data frame of a Connect session of the Arrow table that ``read`` gives.
 
     Raises what that raises, and UsageError for state of a type that only Spark itself reads, or that the session
     cannot take.
     """
+    from pyspark.errors import PySparkException
+
     try:
         return spark.createDataFrame(read())
     except LeftToSpark as error:

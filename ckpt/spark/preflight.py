@@ -1,4 +1,4 @@
-"""``ckpt.preflight`` and ``ckpt.describe_query``: an unstarted streaming query, and the checkpoint it is meant for."""
+"""Describes an unstarted streaming query for ``ckpt.describe_query``, and plans its start for ``ckpt.preflight``."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +15,11 @@ from ckpt import settings
 from ckpt.advice import CHECKPOINT, Hole, call, words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
-from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint, open_for_start
+from ckpt.checkpoint.reader import as_checkpoint, open_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
+from ckpt.inspection.preflight import PlannedStart
 from ckpt.live.asking import ask_sources, live_kind_of
 from ckpt.live.records import LiveSource
-from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location, Operator
 from ckpt.query.compare_checkpoint import SparkAnswer, list_families
 from ckpt.query.description import (
@@ -67,108 +66,40 @@ _LIMITS = frozenset({"maxoffsetspertrigger", "minpartitions"})
 _RATES = {"ratestream": SourceType.RATE, "rate": SourceType.RATE, "rate-micro-batch": SourceType.RATE_MICRO_BATCH}
 
 
-def describe_query(
-    frame: DataFrame,
-    *,
-    output_mode: str = "append",
-    checkpoint: Location | None = None,
-    storage_options: Mapping[str, str] | None = None,
+def describe(
+    frame: DataFrame, output_mode: str, checkpoint: Location | None, storage_options: Mapping[str, str] | None
 ) -> QueryDescription:
-    """Describe an unstarted query's expectations, for ``ckpt preflight --expect``: ``.write("query.json")``.
-
-    Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
-    code of transformWithState is initialized. Of the options of a source those are kept that name what it reads, or
-    decide which rows and values come of it (``mode``, ``timestampFormat``); no credential is. The schema of state
-    depends on some settings that a restart takes from the checkpoint: describe a query for its checkpoint if it was not
-    created with the settings of this session.
-
-    Args:
-        frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
-        output_mode: ``append``, ``update`` or ``complete``.
-        checkpoint: Plan with the settings that this checkpoint has recorded.
-        storage_options: For the file system of the checkpoint.
-
-    Raises:
-        UsageError: It is not a streaming data frame, its session is one of Spark Connect, or there is no such mode.
-        SparkMissing: Its Spark is older than 3.5.
-        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-
-    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-    >>> query = ckpt.describe_query(rows.groupBy("value").count(), output_mode="update")
-    >>> [operator.name for operator in query.operators], [source.kind for source in query.sources]
-    (['stateStoreSave'], ['rate-micro-batch'])
-
-    """
+    """Describe an unstarted query, as ``ckpt.describe_query`` does. Raises as that."""
     opened = as_checkpoint(checkpoint, storage_options) if checkpoint is not None else None
     recorded = recorded_settings_of(opened) if opened else None
     return _describe(Planner(frame, output_mode, recorded), _find_version(frame))
 
 
-def preflight(
-    frame: DataFrame,
-    checkpoint: Location,
-    *,
-    output_mode: str = "append",
-    old: QueryDescription | None = None,
-    sources: bool = False,
-    sink: str | None = None,
-    must_exist: bool = False,
-    storage_options: Mapping[str, str] | None = None,
-) -> Readiness:
-    """Judge whether an unstarted query can be started now, as ``ckpt preflight`` does, with Spark's answer.
+def plan_start(
+    frame: DataFrame, checkpoint: Checkpoint, output_mode: str, storage_options: Mapping[str, str] | None
+) -> PlannedStart:
+    """Plan the next batch of an unstarted query, for ``ckpt.preflight``, which describes what this does.
 
-    Spark plans the next batch on a temporary copy of the description of the state (from 4.0 on it compares operators
-    and schemas with the query while it plans): no job runs, no source is opened, nothing is written to the checkpoint.
-
-    Args:
-        frame: The streaming data frame whose ``writeStream`` starts the query. One of Spark Connect shows no plan: the
-            checkpoint and the session's settings are judged, and CKPT270 says that the query was not compared.
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
-        output_mode: ``append``, ``update`` or ``complete``.
-        old: The query that wrote the checkpoint (``QueryDescription.read``), to see what Spark passes over.
-        sources: Also ask Kafka, and sources of plugins, what they have, with the options of the frame's readers.
-        sink: Also read the log of this sink, a Delta table or the folder of a file sink.
-        must_exist: The query has run before: hold if no batch is planned there.
-        storage_options: For the file system of the checkpoint and of the sink.
-
-    Raises:
-        UsageError: It is not a streaming data frame, or there is no such mode; ``sources`` with Spark Connect.
-        SparkMissing: Its Spark is older than 3.5.
-        SourceError: A source cannot be reached, or a package is missing.
-        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
-
-    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-    >>> counts = rows.selectExpr("value % 7 AS user", "value").groupBy("user").agg({"*": "count", "value": "sum"})
-    >>> found = ckpt.preflight(counts, "sample_checkpoints/aggregation-hdfs-4.2", output_mode="update")
-    >>> found.go, [rated.finding.diagnosis.name for rated in found.warnings]
-    (True, ['query-renamed-state'])
-
+    Raises UsageError where it is not a streaming data frame, or there is no such mode, and SparkMissing.
     """
-    spark = _find_version(frame)
-    opened = open_for_start(checkpoint, storage_options)
-    recorded = recorded_settings_of(opened)
+    spark, recorded = _find_version(frame), recorded_settings_of(checkpoint)
     if is_connect(frame.sparkSession):
         check_streaming(frame, output_mode)
-        if sources:
-            raise ConnectSession(_NO_OPTIONS)
-        held = _read_connect_settings(frame, recorded)
-        hidden = PlannedStart(spark, held, all_settings=True, old=old, must_exist=must_exist, hidden=_NO_PLAN)
-        has = ask_sink(sink, opened.uri, storage_options or {})
-        return judge_start(opened, hidden, has, None, find_changed_file(opened, storage_options))
+        return PlannedStart(spark, _read_connect_settings(frame, recorded), all_settings=True, hidden=_NO_PLAN)
     planner = Planner(frame, output_mode, recorded)
     query = _describe(planner, spark)
-    start = PlannedStart(
-        spark,
-        _read_session_settings(frame, recorded),
-        all_settings=True,
-        query=query,
-        old=old,
-        answer=_ask_spark(planner, opened, storage_options) if query.unsupported is None else None,
-        must_exist=must_exist,
-    )
-    live = _ask_sources(planner, opened) if sources else None
-    has = ask_sink(sink, opened.uri, storage_options or {})
-    return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+    answer = _ask_spark(planner, checkpoint, storage_options) if query.unsupported is None else None
+    return PlannedStart(spark, _read_session_settings(frame, recorded), all_settings=True, query=query, answer=answer)
+
+
+def ask_readers(frame: DataFrame, output_mode: str, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
+    """Ask the sources with the options of the frame's readers; None where nothing can be asked.
+
+    Raises SourceError, and UsageError where its session is one of Spark Connect, which shows no options.
+    """
+    if is_connect(frame.sparkSession):
+        raise ConnectSession(_NO_OPTIONS)
+    return _ask_sources(Planner(frame, output_mode, recorded_settings_of(checkpoint)), checkpoint)
 
 
 def _describe(planner: Planner, spark: Spark) -> QueryDescription:

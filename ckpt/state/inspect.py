@@ -16,12 +16,12 @@ from ckpt.versions import Spark
 
 def inspect(
     checkpoint: Location,
+    *,
     spark: Sequence[Spark | str] = (),
     progress: Asked | str = Asked.BOTH,
     batches: int = 10,
     sink: str | None = None,
     sources: bool = False,
-    *,
     deep: bool = False,
     jobs: int | None = None,
     source_options: Mapping[int, Mapping[str, str]] | None = None,

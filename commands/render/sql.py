@@ -13,7 +13,7 @@ from .reports import Exit, Report
 from .rows import tabulate_rows
 
 if TYPE_CHECKING:
-    from ckpt.sql.answers import Answer  # noqa: F401  (named by a base)
+    from ckpt.tables.answers import Answer  # noqa: F401  (named by a base)
 
 
 class AnswerColumnKeys(Keys):

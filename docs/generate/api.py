@@ -9,7 +9,17 @@ from typing import Any
 import ckpt
 
 CALLS = {
-    "Look": ("open_checkpoint", "inspect", "scan", "preflight", "describe_query", "explain", "state_verify"),
+    "Look": (
+        "open_checkpoint",
+        "inspect",
+        "scan",
+        "preflight",
+        "describe_query",
+        "explain",
+        "state_verify",
+        "sql",
+        "connect",
+    ),
     "State": (
         "state_units",
         "read_state",
@@ -21,6 +31,7 @@ CALLS = {
         "state_count",
         "state_diff",
         "state_keys",
+        "state_history",
         "export_state",
     ),
     "Repair": (
@@ -32,6 +43,7 @@ CALLS = {
         "offsets_set",
         "offsets_export",
         "offsets_import",
+        "offsets_commit",
         "relocate",
         "prune",
     ),
@@ -42,6 +54,7 @@ CALLS = {
         "handoff",
         "migrate_changelog",
         "migrate_provider",
+        "migrate_real_time",
         "migrate_transform_with_state",
     ),
     "What everything is about": ("Checkpoint", "Inspection", "Spark"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ckpt.sql.tables import TABLES, Needs
+from ckpt.tables.log_tables import TABLES, Needs
 
 from .places import DOCS
 

@@ -21,11 +21,11 @@ Way = Callable[..., tuple[ChangePlan, Receipt]]
 
 
 def back_to_6(uri: str, options: dict[str, str], **how: Any) -> tuple[ChangePlan, Receipt]:
-    return rewind(uri, options, to_batch=6, accept_skip=True, accept_replay=True, **how)
+    return rewind(uri, storage_options=options, to_batch=6, accept_skip=True, accept_replay=True, **how)
 
 
 def cheapest(uri: str, options: dict[str, str], **how: Any) -> tuple[ChangePlan, Receipt]:
-    return repair(uri, options, accept_skip=True, accept_replay=True, **how)
+    return repair(uri, storage_options=options, accept_skip=True, accept_replay=True, **how)
 
 
 WAYS: dict[str, tuple[str, Way]] = {

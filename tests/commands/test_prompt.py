@@ -53,15 +53,15 @@ VALUES: dict[str, Callable[[], Any]] = {
     "offsets_export": lambda: ckpt.offsets_export(KAFKA),
     "offsets_import": lambda: ckpt.offsets_import(KAFKA, ckpt.offsets_export(KAFKA).document),
     "copy": lambda: ckpt.copy(HDFS, "memory://prompt/copy"),
-    "evolve": lambda: ckpt.evolve(str(ROOT / "docs" / "query.json"), HDFS, "memory://prompt/evolve", plan=True),
+    "evolve": lambda: ckpt.evolve(HDFS, "memory://prompt/evolve", to=str(ROOT / "docs" / "query.json"), plan=True),
     "rewrite": lambda: ckpt.rewrite(HDFS, "memory://prompt/rewrite", partitions=3, plan=True),
     "write_state": lambda: ckpt.write_state(
-        {"operator 0": ckpt.read_state_arrow(HDFS)}, like=HDFS, into="memory://prompt/write"
+        {"operator 0": ckpt.read_state_arrow(HDFS)}, "memory://prompt/write", like=HDFS
     ),
     "handoff": lambda: ckpt.handoff(KAFKA),
-    "migrate_changelog": lambda: ckpt.migrate_changelog(ROCKSDB, "on"),
-    "migrate_provider": lambda: ckpt.migrate_provider(HDFS, "rocksdb"),
-    "migrate_transform_with_state": lambda: ckpt.migrate_transform_with_state(ROCKSDB, "new-query", plan=True),
+    "migrate_changelog": lambda: ckpt.migrate_changelog(ROCKSDB, to="on"),
+    "migrate_provider": lambda: ckpt.migrate_provider(HDFS, to="rocksdb"),
+    "migrate_transform_with_state": lambda: ckpt.migrate_transform_with_state(ROCKSDB, to="new-query", plan=True),
     "query": lambda: ckpt.types.QueryDescription.read(str(ROOT / "docs" / "query.json")),
     "rehearse": lambda: make_rehearsal("<script>alert(1)</script> & co"),
 }
@@ -192,9 +192,9 @@ CALLS = {
         'ckpt.inspect("cp", sources=True, source_options={0: {"path": "/in"}})'
     ),
     call("inspect"): "ckpt.inspect",
-    call("preflight", "cp", sources=True): "!ckpt preflight cp --sources",
-    call("import_state", "out", "new", like="old"): "!ckpt import-state out new --like old",
-    call("evolve", "cp", "new", to="query.json"): "!ckpt evolve cp new --to query.json",
+    call("preflight", "cp", sources=True): 'ckpt.preflight("cp", sources=True)',
+    call("import_state", "out", "new", like="old"): 'ckpt.import_state("out", "new", like="old")',
+    call("evolve", "cp", "new", to="query.json"): 'ckpt.evolve("cp", "new", to="query.json")',
     call("handoff", "cp", snippet="python"): "!ckpt handoff cp --snippet python",
 }
 

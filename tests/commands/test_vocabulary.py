@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
-from inspect import Parameter, signature
+from inspect import Parameter, isfunction, signature
 from typing import Any, get_args
 
 import pytest
@@ -11,45 +11,33 @@ from typer.main import get_command
 
 import ckpt
 from ckpt.advice.spelling import GROUPS, name_command
-from ckpt.migrate.real_time import migrate_real_time
-from ckpt.state.native.history import state_history
 from commands.main import _MOVED, app
 from tests.laws.advice.calls import declared_calls
 from tests.support.places import ROOT
 
 OF_THE_TERMINAL = {"output", "quiet", "help", "watch", "textfile", "fail_on"}
 """Options that say how an answer is printed, how often, and what exit status it has."""
-BARS = {"watcher", "told", "new_watcher"}
+BARS = {"watcher", "announce"}
 """Arguments that are called with how far the work is; in a terminal a bar shows it."""
 WORKERS = {"engine", "master", "conf", "by", "session", "jobs"}
 """Who works: a terminal starts Spark (``--engine``, ``--master``, ``--conf``); Python has a session, or executors."""
 ACCEPTED = {"accept_skip", "accept_replay"}
 """Arguments that every change takes, also one that neither leaves rows out nor reads them again; it needs no option."""
 ELSEWHERE: dict[str, Callable[..., Any]] = {
-    "migrate real-time": migrate_real_time,
-    "state history": state_history,
-    "offsets commit": ckpt.types.offsets_commit,
     "state export": ckpt.export_state,
     "state import": ckpt.import_state,
 }
-"""Calls that have another name, or are not in ``ckpt`` itself."""
+"""Calls that have another name."""
 EXCEPTIONS = {
-    ("preflight", "spark"): "of the data frame",
-    ("preflight", "conf"): "of the data frame's session",
-    ("preflight", "expect"): "in Python the data frame is the query",
-    ("preflight", "frame"): "in Python the data frame is the query",
+    ("preflight", "query"): "in Python a data frame can be the query",
     ("preflight", "output_mode"): "of a query that is a data frame",
-    ("preflight", "source_options"): "of the data frame's readers",
-    ("preflight", "progress"): "a start with Python's session is synchronous",
-    ("preflight", "deep"): "it opens a Checkpoint as ``ckpt.inspect`` read it",
     ("preflight", "fix"): "for an init container, which runs no Python",
     ("preflight", "backup"): "with --fix",
     ("preflight", "grace"): "with --fix",
-    ("evolve", "to"): "the query, which is the first argument in Python",
     ("evolve", "in_place"): "in Python: without ``new``",
-    ("evolve", "query"): "--to",
     ("evolve", "output_mode"): "of a query that is a data frame",
     ("handoff", "snippet"): "a method of what the call returns",
+    ("sql", "to"): "the answer of a terminal as a file; in Python it is a value",
     ("state keys", "skew"): "what is shown of what the call returns",
 }
 """An option or an argument that the other side has not, and why."""
@@ -98,8 +86,7 @@ def list_options(command: Any) -> set[str]:
     return {word[2:].replace("-", "_") for word in firsts}
 
 
-# ckpt.sql is a package, with a connection of DuckDB's.
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"sql"}))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_an_option_has_the_name_of_its_argument(command: str) -> None:
     call = find_call(command)
     assert call is not None
@@ -108,7 +95,7 @@ def test_an_option_has_the_name_of_its_argument(command: str) -> None:
     excepted = {name for of, name in EXCEPTIONS if of == command} | OF_THE_TERMINAL | BARS | WORKERS
     assert options - set(arguments) - excepted == set()
     left = [name for name in arguments if name not in options | excepted | ACCEPTED]
-    assert len(left) <= len(places), left
+    assert len(left) <= sum(2 if place.nargs == -1 else 1 for place in places), left
 
 
 def test_each_exception_is_one() -> None:
@@ -116,6 +103,31 @@ def test_each_exception_is_one() -> None:
         call = find_call(command)
         assert call is not None
         assert (name in list_options(COMMANDS[command])) is not (name in list_arguments(call)), (command, name)
+
+
+FIRST = {
+    "checkpoint",
+    "roots",  # of scan, connect and offsets_commit: places that are searched for checkpoints
+    "statement",  # of sql, as it is typed
+    "text",  # of explain
+    "frame",  # of describe_query
+    "frames",  # of write_state
+    "export",  # of import_state
+}
+SECOND = {"new", "other", "document", "roots"}
+"""NEW, the other checkpoint of a comparison, the file of an import; and the roots of a statement."""
+
+
+@pytest.mark.parametrize("name", [name for name in ckpt.__all__ if isfunction(getattr(ckpt, name))])
+def test_a_call_takes_the_checkpoint_first_and_all_else_by_name(name: str) -> None:
+    parameters = signature(getattr(ckpt, name)).parameters.values()
+    named = (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
+    first, *second = [parameter.name for parameter in parameters if parameter.kind not in named]
+    assert first in FIRST
+    assert len(second) <= 1
+    assert {*second} <= SECOND
+    kinds = [each.annotation for each in parameters] + [signature(getattr(ckpt, name)).return_annotation]
+    assert not any("Any" in str(kind) for kind in kinds)
 
 
 @pytest.mark.parametrize("name", sorted(ckpt.__all__))

@@ -114,7 +114,7 @@ def about_source(inspection: Inspection) -> Obeyed:
 
 def advised(checkpoint: Path, options: Mapping[str, str]) -> Obeyed:
     """What ckpt says of a source."""
-    return about_source(inspect(str(checkpoint), ["4.2"], sources=True, source_options={0: options}))
+    return about_source(inspect(str(checkpoint), spark=["4.2"], sources=True, source_options={0: options}))
 
 
 def done(call: Call, number: int, place: Path) -> list[str]:

@@ -175,13 +175,13 @@ def found(spark: Any, folder: Path) -> dict[str, Any]:
     starts = {api: migrated(own, folder / "old", inputs, folder / f"new-{api}", api) for api in apis}
     write(inputs, STOP, FILES)
     control = old(own, inputs, folder / "control")
-    told["control"] = {"answers": control, "state": kept(ckpt.read_initial_state(own, str(folder / "control")))}
+    told["control"] = {"answers": control, "state": kept(ckpt.read_initial_state(str(folder / "control"), session=own))}
     told["refusals"] = refusals(starts[Api.PANDAS], own)
     for api, start in starts.items():
         given: list[Any] = []
         start.sink = lambda writer, given=given: writer.foreachBatch(lambda batch, _: given.extend(batch.collect()))
         error = run(filled(start), own)
-        state = ckpt.read_state(own, start.CHECKPOINT, variable="buffers") if not error else None
+        state = ckpt.read_state(start.CHECKPOINT, session=own, variable="buffers") if not error else None
         after = {"error": error, "answers": before | answers(given), "new": len(given)}
         told[api.value] = after | {"state": kept(state) if state is not None else None}
     return told

@@ -48,7 +48,10 @@ def test_state_goes_over_by_a_rewrite(ckpt: Ckpt, tmp_path: Path) -> None:
     assert command == ("ckpt", "rewrite", str(checkpoint), str(new), "--provider", "rocksdb", "--format-version", "2")
     assert ckpt(*command[1:]).exit_code == 0
     assert migrate_real_time(new).outcome.value == "already"
-    assert library.inspect(new, ["4.3"], Asked.REALTIME).verdict == "Restarts in real-time mode with new batch 10"
+    assert (
+        library.inspect(new, spark=["4.3"], progress=Asked.REALTIME).verdict
+        == "Restarts in real-time mode with new batch 10"
+    )
 
 
 def test_a_planned_batch_is_said_to_be_deleted(tmp_path: Path) -> None:

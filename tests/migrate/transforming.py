@@ -130,10 +130,10 @@ def loaded(spark: Any, plan: TransformPlan, checkpoint: str) -> dict[str, Any]:
     """What the new checkpoint holds after batch 0, variable by variable; without TTL expiries, which begin anew."""
     found: dict[str, Any] = {}
     for variable in plan.variables:
-        frame = ckpt.read_state(spark, checkpoint, batch=0, variable=variable.name)
+        frame = ckpt.read_state(checkpoint, session=spark, batch=0, variable=variable.name)
         found[variable.name] = ordered(list(row)[: -1 if variable.ttl else None] for row in frame.collect())
     if timers_of(plan):
-        found["timers"] = ordered(map(list, ckpt.read_state(spark, checkpoint, batch=0, timers=True).collect()))
+        found["timers"] = ordered(map(list, ckpt.read_state(checkpoint, session=spark, batch=0, timers=True).collect()))
     return found
 
 
@@ -320,7 +320,7 @@ def exact(spark: Any, start: Any) -> list[Any]:
     error = run(start, spark)
     if error:
         return [error]
-    return sorted(list(row) for row in ckpt.read_state(spark, start.CHECKPOINT, variable="buffers").collect())
+    return sorted(list(row) for row in ckpt.read_state(start.CHECKPOINT, session=spark, variable="buffers").collect())
 
 
 def crash(spark: Any, start: Any) -> dict[str, Any]:
@@ -339,7 +339,9 @@ def crash(spark: Any, start: Any) -> dict[str, Any]:
     said["again"] = run(start, spark)
 
     def state() -> list[list[Any]]:
-        return sorted(list(row) for row in ckpt.read_state(spark, start.CHECKPOINT, variable="buffers").collect())
+        return sorted(
+            list(row) for row in ckpt.read_state(start.CHECKPOINT, session=spark, variable="buffers").collect()
+        )
 
     if said["again"]:
         return said
@@ -358,7 +360,7 @@ def timeout(spark: Any, start: Any) -> dict[str, Any]:
     start.prepare = lambda rows: rows.selectExpr("timestamp", "value + 10 AS key")
     had = spark.read.parquet(start.INITIAL_STATE).where("timeoutTimestamp > 0").collect()
     error = run(start, spark)
-    timers = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, timers=True).collect()
+    timers = [] if error else ckpt.read_state(start.CHECKPOINT, session=spark, batch=0, timers=True).collect()
     return {"error": error, "had": sorted(row["key"] for row in had), "have": sorted(row["key_key"] for row in timers)}
 
 
@@ -372,8 +374,8 @@ def none(spark: Any, start: Any) -> dict[str, Any]:
     replace(spark, start, emptied)
     had = spark.read.parquet(start.INITIAL_STATE).where("timeoutTimestamp > 0").collect()
     error = run(start, spark)
-    state = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, variable="state").collect()
-    timers = [] if error else ckpt.read_state(spark, start.CHECKPOINT, batch=0, timers=True).collect()
+    state = [] if error else ckpt.read_state(start.CHECKPOINT, session=spark, batch=0, variable="state").collect()
+    timers = [] if error else ckpt.read_state(start.CHECKPOINT, session=spark, batch=0, timers=True).collect()
     keys = {"states": [row["key_key"] for row in state], "timers": [row["key_key"] for row in timers]}
     return {"error": error, "had": sorted(row["key"] for row in had), **{name: sorted(keys[name]) for name in keys}}
 

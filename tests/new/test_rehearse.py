@@ -51,7 +51,7 @@ def test_a_changed_query_runs_beside_the_old_one(spark: Any, root: Path) -> None
     before, leftovers = trace(root), list_leftovers()
     old, new = (count_rows(spark, [root / tag for tag in tags]) for tags in ("a", "ab"))
 
-    rehearsal = ckpt.rehearse(new, root / "cp", 2, old, output_mode="update")
+    rehearsal = ckpt.rehearse(root / "cp", to=new, batches=2, old_query=old, output_mode="update")
 
     assert rehearsal.starts
     assert (rehearsal.new.evolved, rehearsal.new.refused) == (True, None)
@@ -77,7 +77,7 @@ def test_a_query_that_fails_is_explained(spark: Any, root: Path) -> None:
     before, leftovers = trace(root), list_leftovers()
 
     rehearsal = ckpt.rehearse(
-        count_rows(spark, [root / "a"], "CAST(id AS STRING) AS k"), root / "cp", output_mode="update"
+        root / "cp", to=count_rows(spark, [root / "a"], "CAST(id AS STRING) AS k"), output_mode="update"
     )
 
     assert not rehearsal.starts
@@ -98,12 +98,12 @@ def test_sources_that_a_batch_would_change_are_refused(spark: Any, root: Path) -
         (spark.readStream.format("socket").options(host="localhost", port=1).load().selectExpr("1 AS k"), "source 0"),
     ):
         with pytest.raises(ckpt.UsageError, match=words):
-            ckpt.rehearse(frame, root / "cp", output_mode="append")
+            ckpt.rehearse(root / "cp", to=frame, output_mode="append")
     assert trace(root) == before
 
 
 def test_the_same_query_ends_with_its_rows(spark: Any, root: Path) -> None:
-    rehearsal = ckpt.rehearse(count_rows(spark, [root / "a"]), root / "cp", 5, output_mode="update")
+    rehearsal = ckpt.rehearse(root / "cp", to=count_rows(spark, [root / "a"]), batches=5, output_mode="update")
 
     assert (rehearsal.new.end, rehearsal.new.evolved) == (ckpt.types.RehearsalEnd.NO_MORE_ROWS, False)
     assert len(rehearsal.new.batches) == 2
@@ -115,7 +115,9 @@ def test_a_checkpoint_on_remote_storage(spark: Any, root: Path, memory_uri: Uplo
     before = tree(uri, options)
     rows = [count_rows(spark, [root / tag for tag in tags]) for tags in ("a", "ab")]
 
-    rehearsal = ckpt.rehearse(rows[1], uri, 1, rows[0], storage_options=options, output_mode="update")
+    rehearsal = ckpt.rehearse(
+        uri, to=rows[1], batches=1, old_query=rows[0], storage_options=options, output_mode="update"
+    )
 
     assert (rehearsal.starts, rehearsal.new.evolved, rehearsal.new.knows_less) == (True, True, ())
     assert [batch.rows_in for batch in rehearsal.new.batches] == [6]

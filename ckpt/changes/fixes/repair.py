@@ -105,8 +105,8 @@ class WaysPlan(ChangePlan):
 
 def repair(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     query_id: str | None = None,
     choose: WayName | str | None = None,
     leftovers: bool = False,

@@ -54,8 +54,8 @@ class RepairPlan(ChangePlan):
 
 def repair_async(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     strategy: Strategy | str = Strategy.AUTO,
     spark: Sequence[Spark | str] = (),
     sink: str | None = None,

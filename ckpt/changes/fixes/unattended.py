@@ -5,7 +5,7 @@ the start, asked about the checkpoint as the fixes would leave it. They are appl
 Two at once: the change is locked, and refused if anything is not as it was when it was planned.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -17,7 +17,6 @@ from ckpt.changes.fixes.repair import plan_repairs
 from ckpt.changes.plan import ChangePlan, inspect_changed
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.steps import FileStep, view_changed
-from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.checks.sink import SinkOutcome
@@ -67,8 +66,6 @@ def fix_safely(
     uri: str,
     storage_options: dict[str, str],
     readiness: Readiness,
-    judge: Callable[[Checkpoint], Readiness],
-    sink: SinkLog | None = None,
     *,
     backup: str | None = None,
     grace: float = 30.0,
@@ -79,8 +76,6 @@ def fix_safely(
         uri: The checkpoint, as ``open_checkpoint`` takes it.
         storage_options: For its file system, and that of the backup where it is remote.
         readiness: The answer to whether the query can be started as it is.
-        judge: Gives the answer for another state of the checkpoint; it is not asked about the disk.
-        sink: What the sink remembers, where somebody asked it.
         backup: A folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``.
         grace: How many seconds old the youngest file must be.
 
@@ -99,7 +94,7 @@ def fix_safely(
             from ckpt.state.verify.verify import look_at_every_byte  # not at the top: it needs the extra ``native``
 
             look_at_every_byte(storage, storage_options)
-        fixes, plan = _plan_fixes(storage, readiness, judge, sink)
+        fixes, plan = _plan_fixes(storage, readiness)
     except CkptError as error:
         return FixOutcome(not_fixed=str(error))
     if plan.refused is not None:
@@ -126,11 +121,10 @@ def _find_reason_to_leave(readiness: Readiness) -> str | None:
     return None
 
 
-def _plan_fixes(
-    storage: Storage, readiness: Readiness, judge: Callable[[Checkpoint], Readiness], sink: SinkLog | None
-) -> tuple[list[AppliedFix], ChangePlan]:
+def _plan_fixes(storage: Storage, readiness: Readiness) -> tuple[list[AppliedFix], ChangePlan]:
     """Plan fixes until the query could be started. The plan is refused where a person has to decide."""
     versions = tuple(dict.fromkeys(forecast.spark for forecast in readiness.inspection.counted))
+    sink = None if readiness.inspection.sink is None else readiness.inspection.sink.log
     blank = _SafePlan(inspection=readiness.inspection, needed=True)
     steps: tuple[FileStep, ...] = ()
     fixes: list[AppliedFix] = []
@@ -145,7 +139,7 @@ def _plan_fixes(
             listing, blank = plan.inspection.checkpoint.listing, replace(blank, inspection=plan.inspection)
         steps, opened_as = (*steps, *plan.steps), opened_as or plan.opened_as
         fixes.append(AppliedFix(name, plan.why, "", plan.steps))
-        left = judge(read_checkpoint(view_changed(storage, listing, steps), look_only=True))
+        left = readiness.judge_again(read_checkpoint(view_changed(storage, listing, steps), look_only=True))
         if left.go:
             after = inspect_changed(storage, blank.inspection, steps, versions, opened_as)
             done = replace(blank, steps=steps, inspection_after=after, opened_as=opened_as, rows=RowCost.NONE)

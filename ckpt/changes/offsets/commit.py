@@ -46,10 +46,10 @@ class OffsetsCommit(Value):
 
 def offsets_commit(
     roots: Location | Sequence[Location],
+    *,
     group: str,
     source_options: Mapping[str, str],
     storage_options: Mapping[str, str] | None = None,
-    *,
     depth: int | None = None,
     jobs: int | None = None,
     watcher: Callable[[int, int], None] | None = None,
@@ -71,7 +71,7 @@ def offsets_commit(
     Raises:
         UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used, or are missing.
 
-    >>> ckpt.types.offsets_commit("sample_checkpoints/kafka-4.2", "lag-", {})
+    >>> ckpt.offsets_commit("sample_checkpoints/kafka-4.2", group="lag-", source_options={})
     Traceback (most recent call last):
     ckpt.errors.UsageError: `source_options`: name the brokers: kafka.bootstrap.servers
 
@@ -79,7 +79,13 @@ def offsets_commit(
     if not source_options:
         raise UsageError.of("{--source-options}: name the brokers: kafka.bootstrap.servers")
     scanned = scan(
-        roots, storage_options, depth=depth, jobs=jobs, sources=True, source_options=source_options, watcher=watcher
+        roots,
+        storage_options=storage_options,
+        depth=depth,
+        jobs=jobs,
+        sources=True,
+        source_options=source_options,
+        watcher=watcher,
     )
     rows = {row.path: row for row in scanned.checkpoints if row.positions}
     names = {path: f"{group}{row.name}" for path, row in rows.items()}

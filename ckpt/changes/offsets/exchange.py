@@ -87,7 +87,7 @@ class Positions(Value):
 
 
 def offsets_show(
-    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batch: int | None = None
+    checkpoint: Location, *, storage_options: Mapping[str, str] | None = None, batch: int | None = None
 ) -> Positions:
     """Show the offsets of each source in a batch, as ``ckpt offsets show`` does.
 
@@ -190,7 +190,7 @@ class ImportPlan(OffsetsPlan):
     command: ClassVar[str] = "offsets import"
 
 
-def offsets_export(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Positions:
+def offsets_export(checkpoint: Location, *, storage_options: Mapping[str, str] | None = None) -> Positions:
     """Find the offsets after the newest committed batch, whose ``document`` is what ``offsets_import`` takes.
 
     Args:
@@ -219,9 +219,9 @@ def offsets_export(checkpoint: Location, storage_options: Mapping[str, str] | No
 
 def offsets_import(
     checkpoint: Location,
-    document: str | Mapping[str, Any] | None = None,
-    storage_options: Mapping[str, str] | None = None,
+    document: str | Mapping[str, Json] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     topic: Mapping[str, str] | None = None,
     expect_batch: int | None = None,
     spark: Sequence[Spark | str] = (),

@@ -80,8 +80,8 @@ _REPEATS = {
 
 def offsets_set(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     source: int | None = None,
     to: Json = None,
     shift: Sequence[str] = (),

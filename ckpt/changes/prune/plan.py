@@ -85,8 +85,8 @@ class PrunePlan(ChangePlan):
 
 def prune(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     keep_batches: int | None = None,
     superseded: bool = False,
     **how: Unpack[How],
@@ -130,7 +130,7 @@ def prune(
 
 def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
     """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
-    damages = state_verify(uri, storage_options).damages
+    damages = state_verify(uri, storage_options=storage_options).damages
     return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
 
 

@@ -175,8 +175,8 @@ class RelocationPlan(ChangePlan):
 
 def relocate(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     to: str | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[RelocationPlan]:

@@ -21,8 +21,8 @@ from ckpt.storage.locations import is_same_kind
 
 def rewind(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     to_batch: int | None = None,
     to_sink_version: int | str | None = None,
     restore_sink: bool = False,

@@ -198,8 +198,8 @@ class SkipPlan(ChangePlan):
 
 def skip(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     sink: str | None = None,
     **how: Unpack[How],
 ) -> ChangeResult[SkipPlan]:

@@ -135,6 +135,7 @@ class Explanation(Value):
 
 def explain(
     text: str | BinaryIO,
+    *,
     checkpoint: Location | Inspection | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Explanation:

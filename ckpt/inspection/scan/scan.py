@@ -180,8 +180,8 @@ class Scan(Value):
 
 def scan(
     roots: Location | Sequence[Location],
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     depth: int | None = None,
     jobs: int | None = None,
     changed_since: str | datetime | None = None,

@@ -137,8 +137,8 @@ class Handoff(Value):
 
 def handoff(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     sink: str | None = None,
 ) -> Handoff:

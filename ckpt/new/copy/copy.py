@@ -58,9 +58,9 @@ class CheckpointCopy(Value):
 
 def copy(
     checkpoint: Location,
-    to: str,
-    storage_options: Mapping[str, str] | None = None,
+    new: str,
     *,
+    storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     new_id: bool = False,
     plan: bool = False,
@@ -72,7 +72,7 @@ def copy(
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        to: A path or URI of a folder that does not exist, or holds no file. That of a flow of a declarative pipeline
+        new: A path or URI of a folder that does not exist, or holds no file. That of a flow of a declarative pipeline
             that has not run, ``<storage>/_checkpoints/<catalog>/<schema>/<table>/<flow>``, gets it as version ``0``.
         storage_options: For the file systems of both, where they are remote.
         batch: A committed batch as of which it is copied; by default the newest.
@@ -96,18 +96,18 @@ def copy(
 
     """
     uri = fspath(checkpoint)
-    check_apart(uri, to)
+    check_apart(uri, new)
     options = storage_options or {}
     kind = find_kind(sink, uri, options)
-    to, missing = find_first_version(to, options)
-    storage, new = open_storage(uri, choose_options(uri, options)), open_new(to, options, missing)
+    folder, missing = find_first_version(new, options)
+    storage, placing = open_storage(uri, choose_options(uri, options)), open_new(folder, options, missing)
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         try:
-            copied = copy_selected(storage, new, to, batch, new_id=new_id, plan=plan, watcher=watcher)
+            copied = copy_selected(storage, placing, folder, batch, new_id=new_id, plan=plan, watcher=watcher)
             return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import fspath
-from typing import Any
 
 from ckpt.changes.backup import choose_options
 from ckpt.errors import CkptError, one_line
@@ -28,10 +27,10 @@ from ckpt.state.reading.reading import Chosen
 
 def import_state(
     export: str,
-    like: Location,
-    into: str,
-    storage_options: Mapping[str, str] | None = None,
+    new: str,
     *,
+    like: Location,
+    storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
@@ -49,8 +48,8 @@ def import_state(
 
     Args:
         export: What ``ckpt export-state --all-units`` has written, in Parquet or Delta and the shape raw or flat.
+        new: A path or URI of a folder that does not exist, or holds no file.
         like: The checkpoint: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        into: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of all three, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as in ``like``.
         partitions: The number of shuffle partitions; by default as in ``like``.
@@ -73,24 +72,24 @@ def import_state(
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     done = ckpt.export_state(old, to=f"{folder}/state", all_units=True, engine="native")
-    ...     made = ckpt.import_state(f"{folder}/state", old, f"{folder}/new", provider="rocksdb")
+    ...     made = ckpt.import_state(f"{folder}/state", f"{folder}/new", like=old, provider="rocksdb")
     >>> made.batch, made.new.provider.value, len(made.changed)
     (9, 'rocksdb', 1)
 
     """
-    check_apart(export, into)
+    check_apart(export, new)
     source = open_export(export, choose_options(export, storage_options or {}))
     form = (provider, partitions, format_version)
     return _write(
-        source, fspath(like), into, storage_options or {}, form, by, jobs, new_id=new_id, plan=plan, watcher=watcher
+        source, fspath(like), new, storage_options or {}, form, by, jobs, new_id=new_id, plan=plan, watcher=watcher
     )
 
 
 def write_state(
-    frames: Mapping[str, Any],
+    frames: Mapping[str, object],
+    new: str,
     *,
     like: Location,
-    into: str,
     storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
@@ -104,8 +103,8 @@ def write_state(
         frames: A frame for each unit of state by its label (``StateUnit.label``): a ``pyarrow.Table``, or a DataFrame
             of pandas or Spark, with the columns of ``read_state_arrow`` in the shape flat or raw. They are all of the
             state as of the newest committed batch of ``like``.
+        new: As of ``import_state``.
         like: As of ``import_state``.
-        into: As of ``import_state``.
         storage_options: As of ``import_state``.
         provider: As of ``import_state``.
         partitions: As of ``import_state``.
@@ -119,20 +118,20 @@ def write_state(
 
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
     >>> rows = ckpt.read_state_arrow(old).slice(0, 3)
-    >>> made = ckpt.write_state({"operator 0": rows}, like=old, into="memory://edited")
+    >>> made = ckpt.write_state({"operator 0": rows}, "memory://edited", like=old)
     >>> [(written.unit.label, written.rows) for written in made.units]
     [('operator 0', 3)]
 
     """
     source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = (provider, partitions, format_version)
-    return _write(source, fspath(like), into, storage_options or {}, form, by, None, new_id=new_id)
+    return _write(source, fspath(like), new, storage_options or {}, form, by, None, new_id=new_id)
 
 
 def _write(
     source: Export | Frames,
     like: str,
-    into: str,
+    new: str,
     options: Mapping[str, str],
     form: tuple[str | None, int | None, int | None],
     by: Exchange | None,
@@ -143,7 +142,7 @@ def _write(
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Check all rows, and write it where it is not only planned. Raises CkptError."""
-    chosen, selection, rewrite = plan_rewrite(like, into, options, form, new_id=new_id, of_values=True)
+    chosen, selection, rewrite = plan_rewrite(like, new, options, form, new_id=new_id, of_values=True)
     if rewrite.refused:
         return rewrite
     _check_units(source, like, [unit.unit.label for unit in rewrite.units])
@@ -190,7 +189,7 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
                 "export it again"
             )
     else:
-        counts = state_count(like, choose_options(like, options), batch=batch)
+        counts = state_count(like, storage_options=choose_options(like, options), batch=batch)
         for count in counts.units:
             if count.rows and not is_keyless(count.unit):
                 problem = (

@@ -19,7 +19,7 @@ from ckpt.formats.rows.types import FIXED
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.new.book import BOOK
-from ckpt.sql.engine import first_line, import_duckdb, lock, open_engine
+from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
 
 _CLASSES = {
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION"),

@@ -35,9 +35,9 @@ from ckpt.state.reading.reading import Chosen
 
 def rewrite(
     checkpoint: Location | Sequence[Location],
-    into: str | Sequence[str],
-    storage_options: Mapping[str, str] | None = None,
+    new: str | Sequence[str],
     *,
+    storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
@@ -63,7 +63,7 @@ def rewrite(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``. Several of queries that do the
             same with other sources become one, of a query that reads the sources of all, those of the first first.
-        into: A path or URI of a folder that does not exist, or holds no file. Several, each with its own ``where``,
+        new: A path or URI of a folder that does not exist, or holds no file. Several, each with its own ``where``,
             are parts of one old checkpoint, for queries that together do what the old one did.
         storage_options: For the file systems of both, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
@@ -109,7 +109,7 @@ def rewrite(
     """
     options, keys = storage_options or {}, read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     old = [fspath(checkpoint)] if isinstance(checkpoint, str | PathLike) else [fspath(each) for each in checkpoint]
-    new = [into] if isinstance(into, str) else [*into]
+    new = [new] if isinstance(new, str) else [*new]
     conditions = [] if where is None else [where] if isinstance(where, str) else [*where]
     if len(old) == 1 and isinstance(expect, str) and schema is None:
         expect, schema = None, expect

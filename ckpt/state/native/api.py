@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 from os import fspath
-from typing import Any, Unpack
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -28,7 +28,7 @@ def read_state_arrow(
     jobs: int | None = None,
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
-) -> Any:
+) -> pa.Table:
     """The state of a checkpoint after a committed batch, as a ``pyarrow.Table``, read without Spark.
 
     Columns, names and values are those of ``read_state``; which unit is read is said in the same way. What is damaged,
@@ -69,7 +69,7 @@ def read_state_batches(
     jobs: int | None = None,
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
-) -> Any:
+) -> pa.RecordBatchReader:
     """Read state as a ``pyarrow.RecordBatchReader``: some rows at a time, so that memory holds one partition at most.
 
     Of RocksDB it holds the changelogs after the snapshot and one batch of rows. Close the reader, or use it in a
@@ -98,7 +98,7 @@ def read_state_batches(
 
 def _open_reader(
     question: Question, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
-) -> Any:
+) -> pa.RecordBatchReader:
     if shape not in list(Shape):
         raise UsageError.of("{--shape=}: one of {shapes}", shape=shape, shapes=", ".join(Shape))
     if shape == Shape.INITIAL_STATE:
@@ -112,7 +112,7 @@ def _open_reader(
 
 def _read_initial(
     question: Question, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
-) -> Any:
+) -> pa.RecordBatchReader:
     """One row for each grouping key of the one operator that there is, or that was asked for."""
     check_question(question)
     if partition_id:

@@ -72,8 +72,8 @@ class StateDiff(Value):
 def state_diff(
     checkpoint: Location,
     other: Location | None = None,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     from_batch: int | None = None,
     to_batch: int | None = None,
     limit: int = 20,

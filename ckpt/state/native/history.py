@@ -129,8 +129,8 @@ class StateHistory(Value):
 
 def state_history(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     key: Mapping[str, str | None] | None = None,
     limit: int = 20,
     **part: Unpack[Part],

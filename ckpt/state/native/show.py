@@ -67,7 +67,9 @@ class StateRows(Value):
         """
         from ckpt.state.native.history import state_history  # not at the top: showing rows needs none of it
 
-        return state_history(self.checkpoint, self.storage_options, key=self.key, limit=limit, **self.part)
+        return state_history(
+            self.checkpoint, storage_options=self.storage_options, key=self.key, limit=limit, **self.part
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class StateCounts(Value):
 
 def state_show(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     key: Mapping[str, str | None] | None = None,
     limit: int = 20,
@@ -163,8 +165,8 @@ def _show_matches(
 
 def state_count(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     key: Mapping[str, str | None] | None = None,
     jobs: int | None = None,
@@ -270,8 +272,8 @@ class StateSizes(Value):
 
 def state_keys(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     limit: int = 20,
     jobs: int | None = None,

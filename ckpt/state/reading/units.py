@@ -120,7 +120,7 @@ class StateUnit(Value):
         return quote("-".join([f"operator-{self.operator}", *(part.replace(" ", "-", 1) for part in self._part)]), "$")
 
 
-def state_units(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> tuple[StateUnit, ...]:
+def state_units(checkpoint: Location, *, storage_options: Mapping[str, str] | None = None) -> tuple[StateUnit, ...]:
     """Everything that can be read of a checkpoint's state, in the order of operators; empty for a stateless query.
 
     Units that are not ``shown_elsewhere`` together hold all of the state once. A damaged unit is listed anyway; see its

@@ -51,11 +51,11 @@ class StateVerification(Value):
 
 def state_verify(
     checkpoint: Location,
-    storage_options: Mapping[str, str] | None = None,
     *,
+    storage_options: Mapping[str, str] | None = None,
     jobs: int | None = None,
     by: Runner | None = None,
-    told: Callable[[Estimate], None] | None = None,
+    announce: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> StateVerification:
     """Read every byte of every state file that any readable batch needs, and compare it with its checksums.
@@ -65,7 +65,7 @@ def state_verify(
         storage_options: For its file system, where it is remote.
         jobs: How many processes work at a time; by default as many as there are cores.
         by: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        told: Called once, before anything is read, with how much that will be.
+        announce: Called once, before anything is read, with how much that will be.
         watcher: Called with the bytes read so far, and with those of all files.
 
     Raises:
@@ -77,7 +77,7 @@ def state_verify(
     (26, (), ((0, 9),))
 
     """
-    opened = read_every_byte(fspath(checkpoint), storage_options, jobs=jobs, by=by, announce=told, watcher=watcher)
+    opened = read_every_byte(fspath(checkpoint), storage_options, jobs=jobs, by=by, announce=announce, watcher=watcher)
     refuse_links_out(opened)
     verification = opened.state.every_byte if opened.state else None
     if verification is None:

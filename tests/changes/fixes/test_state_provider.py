@@ -56,7 +56,7 @@ def test_nothing_is_named_where_spark_knows_the_provider() -> None:
 def test_a_class_name_that_is_the_whole_message_is_explained(text: str, copy_of: CopyOf) -> None:
     assert [match.error.id for match in library.explain(text).matches] == ["class-not-found"]
     assert library.explain("com.acme.Other").matches == ()
-    explanation = library.explain(text, str(_copy_with_foreign_provider(copy_of)))
+    explanation = library.explain(text, checkpoint=str(_copy_with_foreign_provider(copy_of)))
     assert [rated.finding.diagnosis.code for rated in explanation.matches[0].shown] == ["CKPT117"]
 
 

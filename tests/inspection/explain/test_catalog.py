@@ -52,7 +52,7 @@ def test_the_sample_of_an_entry_is_matched_by_it_and_its_twins_alone(error: Know
 def test_a_checkpoint_is_filled_in_everywhere() -> None:
     inspection = ckpt.inspect("sample_checkpoints/aggregation-hdfs-4.2")
     for error in catalog():
-        for match in explain(error.sample, inspection).matches:
+        for match in explain(error.sample, checkpoint=inspection).matches:
             assert "CHECKPOINT" not in f"{match.cure} {match.command}", match.error.id
 
 

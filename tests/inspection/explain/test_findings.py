@@ -44,7 +44,7 @@ def failures() -> dict[str, list[Asking]]:
 def disagreeing(entry: str, asked: list[Asking], folder: Path) -> Iterator[str]:
     for number, (case, minor, mode) in enumerate(asked):
         place = mutations.copy_of(case.folder, folder / str(number), case.mutations)
-        found = ckpt.inspect(ckpt.open_checkpoint(str(place)), (Spark(minor),), Asked(mode))
+        found = ckpt.inspect(ckpt.open_checkpoint(str(place)), spark=(Spark(minor),), progress=Asked(mode))
         codes = {one.finding.diagnosis.code for one in found.findings}
         (error,) = (one for one in catalog() if one.id == entry)
         if not codes & set(error.codes):

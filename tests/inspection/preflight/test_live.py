@@ -68,7 +68,7 @@ def test_a_query_is_described_with_what_it_computes(spark: Any, made: Path, tmp_
     assert texts[0].to_json() == texts[1].to_json()
     other = changes.aggregated("count(*) AS n", "sum(value * 2) AS total")(spark, tmp_path)
     for old, code in ((None, []), (texts[0], ["CKPT448"])):
-        readiness = library.preflight(other, str(made), output_mode="update", old=old)
+        readiness = library.preflight(str(made), query=other, output_mode="update", old=old)
         assert [rated.finding.diagnosis.code for rated in readiness.holds] == code, readiness.verdict
 
 
@@ -176,19 +176,19 @@ def test_a_reader_of_kafka(spark: Any, kafka_jars: str) -> None:
     reader = reader.option("kafka.ssl.key.password", "HUSHHUSH").option("subscribe", "refunds")
     frame = reader.load().select("key", "value")
     sample = str(SAMPLES / "kafka-4.2")
-    found = library.preflight(frame, sample)
+    found = library.preflight(sample, query=frame)
 
     assert [one.finding.diagnosis.code for one in found.holds] == ["CKPT444"]
     assert found.query is not None
     assert "HUSH" not in found.query.to_json() + repr(found)
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1"):
-        library.preflight(frame, sample, sources=True)
+        library.preflight(sample, query=frame, sources=True)
 
 
 def test_what_is_no_unstarted_query(spark: Any, made: Path) -> None:
     rows = spark.range(3)
     with pytest.raises(UsageError, match="is not streaming"):
-        library.preflight(rows, str(made))
+        library.preflight(str(made), query=rows)
     stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     with pytest.raises(UsageError, match="`output_mode`"):
         library.describe_query(stream, output_mode="overwrite")
@@ -197,7 +197,7 @@ def test_what_is_no_unstarted_query(spark: Any, made: Path) -> None:
 def test_where_no_folder_is_yet_spark_starts_at_batch_0(spark: Any, tmp_path: Path) -> None:
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load()
     checkpoint = tmp_path / "cp" / "team" / "orders"
-    readiness = library.preflight(rows, checkpoint, sources=True)
+    readiness = library.preflight(checkpoint, query=rows, sources=True)
 
     assert readiness.go
     assert {(one.outcome, one.batch_id) for one in readiness.inspection.counted} == {("starts-fresh", 0)}

@@ -106,9 +106,9 @@ def test_remedies_name_the_command_that_carries_the_change_over(checkpoints: Any
         commands = [[each for each in calls if each and each.name == "evolve"] for calls in advised]
         accepted = any("accept_from_now_on" in dict(each.options) for own in commands for each in own)
         plan, _ = ckpt.evolve(
-            described("4.2", change.id),
             checkpoints("4.2", change.base).uri,
             str(tmp_path / "new"),
+            to=described("4.2", change.id),
             from_query=described("4.2", change.base),
             accept_from_now_on=accepted,
             plan=True,

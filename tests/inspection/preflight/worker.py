@@ -73,7 +73,7 @@ def answer(spark: Any, change: changes.Change, checkpoint: Path, folder: Path) -
     try:
         built = frame(spark, base, folder, **change.conf)
         before = trace(checkpoint)
-        found = ckpt.preflight(built, str(checkpoint), output_mode=base.output_mode)
+        found = ckpt.preflight(str(checkpoint), query=built, output_mode=base.output_mode)
         described = ckpt.describe_query(built, output_mode=base.output_mode, checkpoint=str(checkpoint))
         touched = trace(checkpoint) != before
         before_start = offsets(checkpoint)

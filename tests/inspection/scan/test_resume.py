@@ -243,7 +243,7 @@ def fleet(tmp_path: Path) -> Iterator[CountingS3]:
 @pytest.mark.slow
 def test_connections_are_shared_by_all_processes(fleet: CountingS3, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ckpt.inspection.scan.scan._WORTH_A_PROCESS", 12)
-    found = ckpt.scan("s3://bucket", fleet.options, jobs=4)
+    found = ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=4)
     assert {row.latest_batch for row in found.checkpoints} == {5}
     assert len(found.checkpoints) == 48
     assert 32 < fleet.most_connections <= REQUESTS_AT_ONCE
@@ -251,7 +251,7 @@ def test_connections_are_shared_by_all_processes(fleet: CountingS3, monkeypatch:
 
 def test_a_checkpoint_that_fails_is_one_line(fleet: CountingS3) -> None:
     fleet.denied = ("team-3/q3/offsets/4", "team-4/q4/metadata", "q5/")
-    found = ckpt.scan("s3://bucket", fleet.options, jobs=1)
+    found = ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1)
     wrong = [row for row in found.checkpoints if row.severity != "note"]
     assert sorted(row.name for row in wrong) == ["q3", "q4", "q5"]
     assert len(found.checkpoints) == 48
@@ -266,17 +266,17 @@ def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS
             fleet.denied = ("",)
 
     with pytest.raises(StorageError, match=r"; what was looked at is in .*/rows"):
-        ckpt.scan("s3://bucket", fleet.options, jobs=1, resume=file, watcher=deny)
+        ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1, resume=file, watcher=deny)
     kept = lines_in(file)
     assert 8 <= len(kept) < 40
     fleet.denied = ()
     fleet.requests.clear()
-    found = ckpt.scan("s3://bucket", fleet.options, jobs=1, resume=file)
+    found = ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1, resume=file)
     assert found.resumed == len(kept)
     assert [row.error for row in found.checkpoints] == [None] * 48
     asked = fleet.requests["GET"]
     fleet.requests.clear()
-    plain = ckpt.scan("s3://bucket", fleet.options, jobs=1)
+    plain = ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1)
     assert asked * 48 == fleet.requests["GET"] * (48 - len(kept))
     assert replace(found, began_ms=0, ended_ms=0, resumed=0) == replace(plain, began_ms=0, ended_ms=0)
 

@@ -70,7 +70,7 @@ def test_a_remote_root_is_told_as_a_local_one(
     top = build(tmp_path / "root", count, hostile=False)
     uri, options = upload(top)
 
-    there = ckpt.scan(uri, options)
+    there = ckpt.scan(uri, storage_options=options)
 
     assert_as_inspected(there, options)
     here = ckpt.scan(str(top))
@@ -148,7 +148,7 @@ def test_a_folder_that_may_not_be_read_is_said(copy_of) -> None:
         for place in closed:
             place.chmod(0)
         with as_a_stranger():
-            found = ckpt.scan(name, NO_OPTIONS)
+            found = ckpt.scan(name, storage_options=NO_OPTIONS)
         for place in closed:
             place.chmod(0o755)
     errors = {one.path.removeprefix(name): one.error for one in found.checkpoints}

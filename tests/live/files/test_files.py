@@ -77,7 +77,7 @@ def test_a_start_with_another_folder_is_as_it_was_said(
     rows = query.rows(options)
     opened = open_checkpoint(str(tmp_path / "checkpoint"))
     asked_go = inspect(opened, live=ask_sources(opened, {0: options})).counted[0].outcome.runs
-    found = library.preflight(rows, str(tmp_path / "checkpoint"))
+    found = library.preflight(str(tmp_path / "checkpoint"), query=rows)
     described = library.describe_query(rows, checkpoint=str(tmp_path / "checkpoint"))
     expected = judge_start(opened, PlannedStart(query=parse_query(json.loads(described.to_json()))))
     error, _ = query.start(tmp_path / "checkpoint", options)

@@ -93,7 +93,9 @@ def test_no_plan_starts_over_a_lost_log_and_a_new_checkpoint_reads_every_file(qu
     if started:
         error = query.start()
         assert error.partition("\n")[0].endswith("assertion failed SQLSTATE: XXKST")
-        assert [match.error.id for match in explain(error, str(query.checkpoint)).matches] == ["file-source-log-lost"]
+        assert [match.error.id for match in explain(error, checkpoint=str(query.checkpoint)).matches] == [
+            "file-source-log-lost"
+        ]
     obeyed = obey(query.checkpoint)
     assert (obeyed.faults, obeyed.applied, obeyed.end) == ([], [], End.STOP)
     assert "CKPT407" in codes(query)
@@ -148,7 +150,7 @@ def test_an_entry_whose_write_was_cut_off_is_removed(query: Query) -> None:
 def test_a_file_that_goes_under_a_batch_is_put_back_before_the_start(query: Query, obeys: bool) -> None:
     gone, kept = query.folder / "04.json", query.folder.parent / "kept.json"
     error = query.start(before=lambda: gone.rename(kept))
-    (match, *_) = explain(error, str(query.checkpoint)).matches
+    (match, *_) = explain(error, checkpoint=str(query.checkpoint)).matches
     assert match.error.codes[0] == "CKPT461"
     assert f"`ckpt inspect {query.checkpoint} --sources`" in str(match.cure)
     if not obeys:

@@ -103,7 +103,7 @@ def new(spark: SparkSession, folder: Path) -> dict[str, Any]:
         checkpoint = folder / name / "old"
         answer = handoff(checkpoint, "-o", "json")
         told = json.loads(answer.stdout)
-        state = ckpt.read_state(spark, str(checkpoint), batch=told["batch"])
+        state = ckpt.read_state(str(checkpoint), session=spark, batch=told["batch"])
         rows, total = state.agg(F.sum("value_count"), F.sum("value_sum")).first() or (0, 0)
         start: Callable[..., Any] = snippet(checkpoint)["source_0"]
         reading = start(load()) if name == "files" else start(spark, {}).load(str(folder / name / "table"))

@@ -170,7 +170,7 @@ def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     for source, to in ((uri, tmp_path / "a"), (tmp_path / "a", f"{bucket}/b"), (f"{bucket}/b", f"{bucket}/c")):
         run = ckpt("copy", source, to, *words, "-o", "json")
         assert run.exit_code == 0, run.stderr + str(run.json()["wrong_checksums"])
-    copy(f"{bucket}/c", str(tmp_path / "d"), s3.options)
+    copy(f"{bucket}/c", str(tmp_path / "d"), storage_options=s3.options)
     hadoops = {path for path in files(tmp_path / "a") if path.rpartition("/")[2].startswith(".")}
     assert files(tmp_path / "d") == {path: of for path, of in files(tmp_path / "a").items() if path not in hadoops}
     assert ckpt("copy", uri, f"{bucket}/b", *words).exit_code == 3, "something is there"

@@ -42,9 +42,9 @@ def ask_columns(session: Session, case: ColumnCase, folder: Path, by: Executors 
     if case.plain:
         return dict(session.ask({**job, "do": "columns: continue", "evolved": str(old)}))
     plan, _ = ckpt.evolve(
-        parse_query(made["new"]),
         str(old),
         str(new),
+        to=parse_query(made["new"]),
         from_query=parse_query(made["old"]) if case.known else None,
         map_column=case.map_column,
         default=dict(case.default),
@@ -76,9 +76,9 @@ def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path, by:
         operators = describe_operators(str(folder / "described"))
     query = case.query(minor, made["inputs"], made["topics"], operators)
     plan, receipt = ckpt.evolve(
-        query,
         str(old),
         None if case.in_place else str(new),
+        to=query,
         map_source=case.map_source,
         start=dict(case.start),
         accept_from_now_on=True,

@@ -201,7 +201,7 @@ def test_bad_usage_is_one_line(
 def test_names_are_given_and_taken_away(copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of(FILES)
     query = QueryDescription(Spark.V4_2, "update", (replace(OLD, name="alpha"),), (), None, None, {})
-    plan, _ = library.evolve(query, str(checkpoint), str(tmp_path / "named"))
+    plan, _ = library.evolve(str(checkpoint), str(tmp_path / "named"), to=query)
     assert plan.written
     version, metadata, line = (tmp_path / "named/offsets/11").read_text().split("\n")
     conf = json.loads(metadata)["conf"]
@@ -210,7 +210,7 @@ def test_names_are_given_and_taken_away(copy_of: CopyOf, tmp_path: Path) -> None
     assert conf["spark.sql.streaming.offsetLog.formatVersion"] == "2"
     assert (tmp_path / "named/sources/alpha/11").is_file()
     back = QueryDescription(Spark.V4_2, "update", (OLD,), (), None, None, {})
-    library.evolve(back, str(tmp_path / "named"), str(tmp_path / "back"), new_id=True)
+    library.evolve(str(tmp_path / "named"), str(tmp_path / "back"), to=back, new_id=True)
     kept = {path: data for path, (data, *_) in everything(checkpoint).items() if path.startswith("sources/0")}
     assert kept == {path: data for path, (data, *_) in everything(tmp_path / "back").items() if path in kept}
     assert lines_of(tmp_path / "back", 11) == lines_of(checkpoint, 11)

@@ -66,7 +66,7 @@ def test_variables_of_every_kind_get_other_names_and_keep_their_rows(variables: 
     new = str(tmp_path / "new")
     words = [f"{old}={name}" for old, name in names.items()]
 
-    plan, _ = ckpt.evolve(describe(VARIABLES, names), variables, new, map_column=words)
+    plan, _ = ckpt.evolve(variables, new, to=describe(VARIABLES, names), map_column=words)
 
     assert (plan.refused, plan.verdict) == (None, "unknown")
     for old, name in names.items():
@@ -86,10 +86,10 @@ def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path:
     new, query = str(tmp_path / "new"), describe(VARIABLES, values=values)
     default = {"last.given": "7"}
 
-    plan, _ = ckpt.evolve(query, variables, new, default=default)
+    plan, _ = ckpt.evolve(variables, new, to=query, default=default)
     assert plan.refused is not None
     assert "last.more is new, and NULL in the state that is there" in str(plan.refused)
-    plan, _ = ckpt.evolve(query, variables, new, default=default, accept_from_now_on=True)
+    plan, _ = ckpt.evolve(variables, new, to=query, default=default, accept_from_now_on=True)
     assert plan.refused is None
 
     before, after = rows_of(variables, variable="last"), rows_of(new, variable="last")
@@ -135,7 +135,7 @@ def test_nothing_is_guessed(
     words: tuple[str, ...],
     why: str,
 ) -> None:
-    plan, _ = ckpt.evolve(describe(VARIABLES, names, values), variables, str(tmp_path / "new"), map_column=words)
+    plan, _ = ckpt.evolve(variables, str(tmp_path / "new"), to=describe(VARIABLES, names, values), map_column=words)
     assert why in str(plan.refused)
     assert not (tmp_path / "new").exists()
 
@@ -147,9 +147,9 @@ def test_the_state_of_groups_has_no_timeout_where_none_was_kept(tmp_path: Path) 
     without: Json = {"type": "struct", "fields": [field for field in fields if field["name"] == "groupState"]}
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
 
-    plan, _ = ckpt.evolve(describe(GROUPS, values={"default": without}), str(SAMPLES / GROUPS), first)
+    plan, _ = ckpt.evolve(str(SAMPLES / GROUPS), first, to=describe(GROUPS, values={"default": without}))
     assert plan.refused is None
-    plan, _ = ckpt.evolve(describe(GROUPS), first, second, accept_from_now_on=True)
+    plan, _ = ckpt.evolve(first, second, to=describe(GROUPS), accept_from_now_on=True)
     assert plan.refused is None
 
     before, after = rows_of(str(SAMPLES / GROUPS)), rows_of(second)

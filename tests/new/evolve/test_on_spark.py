@@ -42,9 +42,9 @@ def test_they_write_what_one_machine_does(sample: str, key: list[tuple[str, str]
     for name, who in (("here", None), ("there", by)):
         places[name] = tmp_path / name
         plan, _ = ckpt.evolve(
-            str(new),
             str(SAMPLES / sample),
             str(places[name]),
+            to=str(new),
             from_query=str(old),
             by=who,
             default={"more": "x"} if key == MORE else {},
@@ -74,5 +74,5 @@ def test_a_task_that_fails_leaves_nothing(key: list[tuple[str, str]], by: Any, c
     query = describe_aggregates(tmp_path / "new.json", COUNT, key=key)
     default = {"more": "x"} if key == MORE else {}
     with pytest.raises(CkptError, match=r"state/0/1/8\.snapshot"):
-        ckpt.evolve(str(query), str(checkpoint), str(tmp_path / "new"), default=default, by=by)
+        ckpt.evolve(str(checkpoint), str(tmp_path / "new"), to=str(query), default=default, by=by)
     assert not (tmp_path / "new").exists()

@@ -50,14 +50,14 @@ def evolve(folder: Path, old: str, new: str, options: dict[str, str], **how: Any
     describe_aggregates(before, COUNT, SUM)
     describe_aggregates(after, SUM, DescribedBuffer("max", "long", True), COUNT)
     how = {"from_query": str(before), "accept_from_now_on": True, "jobs": 1, **how}
-    plan, _ = ckpt.evolve(str(after), old, new, options, **how)
+    plan, _ = ckpt.evolve(old, new, to=str(after), storage_options=options, **how)
     assert plan.refused is None
     return plan
 
 
 def can_start(query: QueryDescription, uri: str, options: dict[str, str]) -> bool:
     """Ask preflight."""
-    return judge_start(ckpt.open_checkpoint(uri, options), PlannedStart(query=query)).go
+    return judge_start(ckpt.open_checkpoint(uri, storage_options=options), PlannedStart(query=query)).go
 
 
 def test_it_is_written_there_and_back_as_here(upload: Upload, sample: Path, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_store_that_answers_no_more_is_left_without_a_checkpoint(s3: S3Server,
         watcher = lambda *_: outage.enter_context(s3.refusing())  # noqa: E731
         with pytest.raises(CkptError, match="new"):
             evolve(tmp_path, old, f"{old}-new", s3.options, new_watcher=watcher)
-    left = ckpt.inspect(ckpt.open_checkpoint(f"{old}-new", s3.options))
+    left = ckpt.inspect(ckpt.open_checkpoint(f"{old}-new", storage_options=s3.options))
     assert left.checkpoint.state is not None
     assert "CKPT113" in [rated.finding.diagnosis.code for rated in left.findings]
     starts = [each for each in left.forecasts if each.progress is Progress.SYNC and each.outcome.runs]
@@ -143,17 +143,17 @@ def test_in_place_it_is_planned_applied_and_undone(upload: Upload, copy_of: Copy
     uri, options = upload(checkpoint)
     query = QueryDescription(Spark.V4_2, "append", (MORE, OLD), (), None, None, {})
     before = tree(uri, options)
-    plan, receipt = ckpt.evolve(query, uri, storage_options=options)
+    plan, receipt = ckpt.evolve(uri, to=query, storage_options=options)
     assert (plan.needed, plan.refused, receipt) == (True, None, Receipt())
     assert tree(uri, options) == before
 
-    _, receipt = ckpt.evolve(query, uri, storage_options=options, apply=True, grace=0)
+    _, receipt = ckpt.evolve(uri, to=query, storage_options=options, apply=True, grace=0)
     assert receipt.applied, receipt.problem
     assert tree(uri, options)[1] == changed_by(plan, before[1])
     assert can_start(query, uri, options)
-    again, _ = ckpt.evolve(query, uri, storage_options=options)
+    again, _ = ckpt.evolve(uri, to=query, storage_options=options)
     assert not again.needed
 
-    _, undone = ckpt.evolve(query, uri, storage_options=options, undo=receipt.backup, grace=0)
+    _, undone = ckpt.evolve(uri, to=query, storage_options=options, undo=receipt.backup, grace=0)
     assert undone.undone, undone.problem
     assert tree(uri, options)[1] == before[1]

@@ -46,10 +46,12 @@ def export(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "session-window-changelog-4.2"])
 def test_it_is_imported_as_its_current_version_is(sample: str, tmp_path: Path) -> None:
     given = as_delta(exported(SAMPLES / sample, tmp_path / "export"))
-    library.import_state(str(given), str(SAMPLES / sample), str(tmp_path / "all"))
+    library.import_state(str(given), str(tmp_path / "all"), like=str(SAMPLES / sample))
     assert state(tmp_path / "all") == state(SAMPLES / sample)
     deltalake.DeltaTable(given / "operator-0").delete("key_key = 2")
-    library.import_state(str(given), str(SAMPLES / sample), str(tmp_path / "new"), provider="rocksdb", partitions=3)
+    library.import_state(
+        str(given), str(tmp_path / "new"), like=str(SAMPLES / sample), provider="rocksdb", partitions=3
+    )
     (before,), (after,) = (frames(place).values() for place in (SAMPLES / sample, tmp_path / "new"))
     kept = [row for row in before.to_pylist() if row["key_key"] != 2]
     assert sorted(map(str, after.to_pylist())) == sorted(map(str, kept))
@@ -60,7 +62,7 @@ def test_one_behind_a_network_is_the_same(memory_uri: Upload, export: Path, tmp_
     deltalake.DeltaTable(export / "operator-0").delete("key_key = 2")
     uri, options = memory_uri(export)
     for name, place in (("here", str(export)), ("there", uri)):
-        library.import_state(place, str(AGGREGATION), str(tmp_path / name), options)
+        library.import_state(place, str(tmp_path / name), like=str(AGGREGATION), storage_options=options)
     assert state(tmp_path / "here") == state(tmp_path / "there") != state(AGGREGATION)
 
 
@@ -136,11 +138,11 @@ def test_what_spark_wrote_and_edited(spark: Any, tmp_path: Path) -> None:
     pytest.importorskip("delta", reason="delta-spark is not installed")
     sample = SAMPLES / "session-window-changelog-4.2"
     request = library.types.ExportRequest(str(sample), to=str(tmp_path / "export"), all_units=True, format=Format.DELTA)
-    library.export_state(request, None, library.types.Session(spark=spark))
+    library.export_state(request, storage_options=None, session=library.types.Session(spark=spark))
     table = f"delta.`{tmp_path}/export/operator-0`"
     spark.sql(f"DELETE FROM {table} WHERE key_key = 2")
     spark.sql(f"UPDATE {table} SET value_count = 77 WHERE key_key = 5")
-    library.import_state(str(tmp_path / "export"), str(sample), str(tmp_path / "new"))
+    library.import_state(str(tmp_path / "export"), str(tmp_path / "new"), like=str(sample))
     (before,), (after,) = (frames(place).values() for place in (sample, tmp_path / "new"))
     edited = [
         {**row, **({"value_count": 77} if row["key_key"] == 5 else {})}
@@ -154,7 +156,7 @@ def test_what_spark_wrote_and_edited(spark: Any, tmp_path: Path) -> None:
 def test_executors_divide_it_file_by_file(by: Any, export: Path, tmp_path: Path) -> None:
     """A row that is there twice is named as one machine names it: by its place in its own file."""
     folder, old = export / "operator-0", str(AGGREGATION)
-    library.import_state(str(export), old, str(tmp_path / "new"), partitions=3, by=by)
+    library.import_state(str(export), str(tmp_path / "new"), like=old, partitions=3, by=by)
     assert state(tmp_path / "new") == state(AGGREGATION)
     first = sorted(deltalake.DeltaTable(folder).file_uris())[0]
     again = parquet.read_table(first).slice(1, 1)
@@ -162,7 +164,7 @@ def test_executors_divide_it_file_by_file(by: Any, export: Path, tmp_path: Path)
     refusals = set()
     for executors in (None, by):
         with pytest.raises(library.CkptError) as refusal:
-            library.import_state(str(export), old, str(tmp_path / "refused"), partitions=3, by=executors)
+            library.import_state(str(export), str(tmp_path / "refused"), like=old, partitions=3, by=executors)
         refusals.add(str(refusal.value))
     (text,) = refusals
     assert "its key is that of row " in text

@@ -69,7 +69,7 @@ def without(export: Path, column: str, *, said: bool = True) -> Path:
 def test_a_column_that_is_new_is_null(tmp_path: Path) -> None:
     sample = SAMPLES / "pandas-with-state-changelog-4.2"
     given = without(exported(sample, tmp_path / "export"), "value_groupState_last")
-    library.import_state(str(given), str(sample), str(tmp_path / "new"))
+    library.import_state(str(given), str(tmp_path / "new"), like=str(sample))
     found = library.read_state_arrow(str(tmp_path / "new"))
     assert found["value_groupState_last"].null_count == len(found) > 0
     assert found["value_groupState_rows"].null_count == 0
@@ -130,7 +130,7 @@ def test_a_query_with_wider_types_and_one_more_aggregate_begins_with_the_old_sta
     start("first", wider, "bit_or(v) AS bits", condition="rand() < 0")
     request = library.types.ExportRequest(str(tmp_path / "old"), to=str(tmp_path / "export"), all_units=True)
     library.export_state(replace(request, engine=library.types.Engine.NATIVE))
-    library.import_state(str(tmp_path / "export"), str(tmp_path / "first"), str(tmp_path / "new"))
+    library.import_state(str(tmp_path / "export"), str(tmp_path / "new"), like=str(tmp_path / "first"))
 
     arrive("new", (1, 2**40, 3.5, 1), (3, 4, 0.25, 0.75))
     start("new", wider, "bit_or(v) AS bits")
@@ -156,7 +156,7 @@ def test_an_average_without_rows_is_zero_and_zero(spark: Any, tmp_path: Path) ->
     (tmp_path / "in/old.json").write_text('{"k": 1, "v": 1}')
     start("first", "rand() < 0")
     rows = pa.table({"key_k": [1, 2], "value_sum": [None, 0.0], "value_count": [None, 0]})
-    library.write_state({"operator 0": rows}, like=str(tmp_path / "first"), into=str(tmp_path / "new"))
+    library.write_state({"operator 0": rows}, str(tmp_path / "new"), like=str(tmp_path / "first"))
     (tmp_path / "in/new.json").write_text('{"k": 1, "v": 5}\n{"k": 2, "v": 5}\n{"k": 3, "v": 5}')
     start("new")
     assert seen[1:] == [{1: None, 2: 5.0, 3: 5.0}]

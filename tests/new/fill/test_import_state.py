@@ -72,14 +72,14 @@ def test_what_was_read_is_written_byte_for_byte(
 ) -> None:
     """``ckpt rewrite`` moves the bytes of Spark: the same keys and values, in the same partitions and families."""
     if refusable(sample, {}):
-        made = ckpt.write_state(frames(sample, shape), like=str(SAMPLES / sample), into=str(tmp_path / "new"))
+        made = ckpt.write_state(frames(sample, shape), str(tmp_path / "new"), like=str(SAMPLES / sample))
         assert made.refused
         assert not (tmp_path / "new").exists()
         return
     stores = written(monkeypatch)
     ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "moved"))
     moved = dict(stores)
-    made = ckpt.write_state(frames(sample, shape), like=str(SAMPLES / sample), into=str(tmp_path / "new"))
+    made = ckpt.write_state(frames(sample, shape), str(tmp_path / "new"), like=str(SAMPLES / sample))
     assert made.written
     assert stores == moved
     assert state(tmp_path / "new") == state_of(sample)
@@ -90,7 +90,7 @@ def imported(checkpoint: Path, shape: str, new: Path) -> str | None:
     """Write the state of one unit; why it was refused."""
     rows = {"operator 0": ckpt.read_state_arrow(str(checkpoint), shape=shape)}
     try:
-        ckpt.write_state(rows, like=str(checkpoint), into=str(new))
+        ckpt.write_state(rows, str(new), like=str(checkpoint))
     except CkptError as error:
         return str(error)
     return None
@@ -138,7 +138,7 @@ def test_export_import_export(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
 )
 def test_it_is_kept_in_the_form_that_is_asked_for(form: dict[str, Any], tmp_path: Path) -> None:
     made = ckpt.write_state(
-        frames("aggregation-hdfs-4.2", "flat"), like=str(AGGREGATION), into=str(tmp_path / "new"), **form
+        frames("aggregation-hdfs-4.2", "flat"), str(tmp_path / "new"), like=str(AGGREGATION), **form
     )
     assert (made.new.provider, made.written) == ("rocksdb", True)
     assert state(tmp_path / "new") == state(AGGREGATION)
@@ -152,7 +152,7 @@ def test_an_edit_is_the_state(tmp_path: Path) -> None:
     pandas = pandas[pandas.key_key != 3]
     pandas.loc[pandas.key_key == 4, "value_count"] = 400
     pandas.loc[len(table)] = [1_000_000, 1, 2]
-    ckpt.write_state({"operator 0": pandas.astype("int32")}, like=str(AGGREGATION), into=str(tmp_path / "new"))
+    ckpt.write_state({"operator 0": pandas.astype("int32")}, str(tmp_path / "new"), like=str(AGGREGATION))
     found = {row["key_key"]: row["value_count"] for row in ckpt.read_state_arrow(str(tmp_path / "new")).to_pylist()}
     before = {row["key_key"]: row["value_count"] for row in table.to_pylist()}
     del before[3]
@@ -163,10 +163,10 @@ def test_an_edit_is_the_state(tmp_path: Path) -> None:
 def test_nothing_of_a_removed_key_is_left(tmp_path: Path) -> None:
     """Of a person who is to be forgotten."""
     old = str(SAMPLES / "pandas-with-state-changelog-4.2")
-    ckpt.write_state({"operator 0": _named(["Ada Lovelace", "Grace Hopper"])}, like=old, into=str(tmp_path / "both"))
+    ckpt.write_state({"operator 0": _named(["Ada Lovelace", "Grace Hopper"])}, str(tmp_path / "both"), like=old)
     rows = ckpt.read_state_arrow(str(tmp_path / "both"))
     kept = rows.filter(pc.not_equal(rows["value_groupState_last"], "Ada Lovelace"))
-    ckpt.write_state({"operator 0": kept}, like=str(tmp_path / "both"), into=str(tmp_path / "new"), provider="hdfs")
+    ckpt.write_state({"operator 0": kept}, str(tmp_path / "new"), like=str(tmp_path / "both"), provider="hdfs")
     data = b"".join(path.read_bytes() for path in (tmp_path / "new").rglob("*") if path.is_file())
     assert b"Grace Hopper" in data
     assert b"Ada Lovelace" not in data
@@ -198,7 +198,7 @@ ROW: dict[str, Any] = {"key_key": [1, 2], "value_count": [1, 1], "value_sum": [5
 )
 def test_rows_that_do_not_fit_are_refused_by_number(columns: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises(CkptError) as refused:
-        ckpt.write_state({"operator 0": pa.table(columns)}, like=str(AGGREGATION), into=str(tmp_path / "new"))
+        ckpt.write_state({"operator 0": pa.table(columns)}, str(tmp_path / "new"), like=str(AGGREGATION))
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
     assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
@@ -211,9 +211,9 @@ def test_keys_are_as_spark_compares_them(copy_of: CopyOf, tmp_path: Path) -> Non
         schema.write_bytes(schema.read_bytes().replace(b"\0W{", b"\0Y{").replace(b'"type":"long"', b'"type":"double"'))
     twice = {"operator 0": pa.table({"key_key": [0.0, -0.0]})}
     with pytest.raises(CkptError, match="row 2: its key is that of row"):
-        ckpt.write_state(twice, like=str(checkpoint), into=str(tmp_path / "new"))
+        ckpt.write_state(twice, str(tmp_path / "new"), like=str(checkpoint))
     once = {"operator 0": pa.table({"key_key": [-0.0, 1.0]})}
-    ckpt.write_state(once, like=str(checkpoint), into=str(tmp_path / "new"))
+    ckpt.write_state(once, str(tmp_path / "new"), like=str(checkpoint))
     assert sorted(map(str, ckpt.read_state_arrow(str(tmp_path / "new"))["key_key"].to_pylist())) == ["0.0", "1.0"]
 
 
@@ -225,7 +225,7 @@ def test_a_session_says_its_key_twice_and_the_same(column: str, tmp_path: Path) 
     table = given.set_column(place, column, pa.array(values, given[column].type))
     with pytest.raises(CkptError, match="row 2: its value repeats the key, but the two differ"):
         ckpt.write_state(
-            {"operator 0": table}, like=str(SAMPLES / "session-window-changelog-4.2"), into=str(tmp_path / "new")
+            {"operator 0": table}, str(tmp_path / "new"), like=str(SAMPLES / "session-window-changelog-4.2")
         )
 
 
@@ -236,9 +236,9 @@ def test_a_join_never_guesses_whether_a_row_was_joined(tmp_path: Path) -> None:
     new = left.slice(0, 1).set_column(2, "value_left_value", pa.array([777]))
     more = pa.concat_tables([left, new])
     with pytest.raises(CkptError, match=r"left side, row 31: it is unknown whether it was joined already"):
-        ckpt.write_state({**given, "operator 0, left side": more}, like=like, into=str(tmp_path / "new"))
+        ckpt.write_state({**given, "operator 0, left side": more}, str(tmp_path / "new"), like=like)
     told = more.append_column("matched", pa.array([None] * len(left) + [True]))
-    made = ckpt.write_state({**given, "operator 0, left side": told}, like=like, into=str(tmp_path / "new"))
+    made = ckpt.write_state({**given, "operator 0, left side": told}, str(tmp_path / "new"), like=like)
     assert [one.rows for one in made.units] == [len(left) + 1, 15]
     assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
 
@@ -250,7 +250,7 @@ def test_a_value_with_a_time_to_live_has_one(tmp_path: Path) -> None:
     times = pa.array([None, *table[column].to_pylist()[1:]], pa.int64())
     given[name] = table.set_column(table.column_names.index(column), column, times)
     with pytest.raises(CkptError, match=r"variable recentTtl, row 1: ttlExpirationMs is NULL"):
-        ckpt.write_state(given, like=str(SAMPLES / "tws-rocksdb-4.2"), into=str(tmp_path / "new"))
+        ckpt.write_state(given, str(tmp_path / "new"), like=str(SAMPLES / "tws-rocksdb-4.2"))
 
 
 def test_what_the_flat_shape_does_not_say_is_not_guessed(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_what_the_flat_shape_does_not_say_is_not_guessed(tmp_path: Path) -> None
     empty = empty.set_column(2, "value_groupState_last", pa.array(["x", None]))
     like = str(SAMPLES / "pandas-with-state-changelog-4.2")
     with pytest.raises(CkptError, match=r"row 2: the flat shape does not say of value.groupState .* shape raw"):
-        ckpt.write_state({"operator 0": empty}, like=like, into=str(tmp_path / "new"))
+        ckpt.write_state({"operator 0": empty}, str(tmp_path / "new"), like=like)
 
 
 def later(export: Path) -> None:
@@ -399,12 +399,13 @@ def test_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.Mon
     export = exported(AGGREGATION, tmp_path / "export")
     monkeypatch.setattr(workplace, "_WORTH_A_PROCESS", 1)
     made = [
-        ckpt.import_state(str(export), str(AGGREGATION), str(tmp_path / f"{n}"), partitions=4, jobs=n) for n in (1, 2)
+        ckpt.import_state(str(export), str(tmp_path / f"{n}"), like=str(AGGREGATION), partitions=4, jobs=n)
+        for n in (1, 2)
     ]
     assert made[0].units == made[1].units
     assert state_of(tmp_path / "1") == state_of(tmp_path / "2")
     with pytest.raises(UsageError, match="`jobs`"):
-        ckpt.import_state(str(export), str(AGGREGATION), str(tmp_path / "0"), jobs=0)
+        ckpt.import_state(str(export), str(tmp_path / "0"), like=str(AGGREGATION), jobs=0)
 
 
 def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
@@ -420,7 +421,7 @@ def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
 
 def test_a_frame_is_one_of_arrow_pandas_or_spark(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="list is neither an Arrow table"):
-        ckpt.write_state({"operator 0": [1]}, like=str(AGGREGATION), into=str(tmp_path / "new"))
+        ckpt.write_state({"operator 0": [1]}, str(tmp_path / "new"), like=str(AGGREGATION))
 
 
 @pytest.mark.slow
@@ -428,7 +429,7 @@ def test_a_frame_is_one_of_arrow_pandas_or_spark(tmp_path: Path) -> None:
 def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
     old, new = SAMPLES / sample, tmp_path / "new"
     given = frames(sample, "flat")
-    action, at = partial(ckpt.write_state, given, like=str(old), into=str(new), partitions=2), 0
+    action, at = partial(ckpt.write_state, given, like=str(old), new=str(new), partitions=2), 0
     for at in stops(action):  # noqa: B007
         must_not_start(new, old)
     assert at > 20
@@ -450,13 +451,13 @@ def test_times_without_a_zone_are_in_utc(unit: str, tmp_path: Path) -> None:
         at = table.column_names.index(name)
         table = table.set_column(at, name, table.column(name).cast(pa.timestamp(unit)))
     parquet.write_table(table, file)
-    ckpt.import_state(str(to), str(sample), str(tmp_path / "new"))
+    ckpt.import_state(str(to), str(tmp_path / "new"), like=str(sample))
     assert state(tmp_path / "new") == state(sample)
     if unit == "ns":
         numbers = pa.array([time + 1 for time in table.column("key_window_start").cast(pa.int64()).to_pylist()])
         parquet.write_table(table.set_column(0, "key_window_start", numbers.cast(pa.timestamp("ns"))), file)
         with pytest.raises(CkptError, match=r"row 1, .*key_window_start has a value that timestamp does not have"):
-            ckpt.import_state(str(to), str(sample), str(tmp_path / "other"))
+            ckpt.import_state(str(to), str(tmp_path / "other"), like=str(sample))
 
 
 def test_duckdb_writes_rows_that_can_be_imported(tmp_path: Path) -> None:
@@ -467,5 +468,5 @@ def test_duckdb_writes_rows_that_can_be_imported(tmp_path: Path) -> None:
     for file in folder.glob("*.parquet"):
         file.unlink()
     (tmp_path / "all.parquet").rename(folder / "all.parquet")
-    ckpt.import_state(str(tmp_path / "state"), str(sample), str(tmp_path / "new"))
+    ckpt.import_state(str(tmp_path / "state"), str(tmp_path / "new"), like=str(sample))
     assert state(tmp_path / "new") == state(sample)

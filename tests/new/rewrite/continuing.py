@@ -60,8 +60,8 @@ def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.types.Rewrite:
     if case.shape is None:
         return ckpt.rewrite(uri, str(folder / "new"), **form)
     request = ckpt.types.ExportRequest(uri, to=str(folder / "export"), shape=case.shape, all_units=True)
-    ckpt.export_state(request, None, ckpt.types.Session(spark=spark))
-    return ckpt.import_state(str(folder / "export"), uri, str(folder / "new"), **form)
+    ckpt.export_state(request, storage_options=None, session=ckpt.types.Session(spark=spark))
+    return ckpt.import_state(str(folder / "export"), str(folder / "new"), like=uri, **form)
 
 
 def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.types.Form) -> dict[int, list[str]]:

@@ -211,13 +211,13 @@ def _renewed(case: Case, folder: Path) -> ckpt.types.Rewrite:
         case "flat":
             to = str(folder / "export")
             ckpt.export_state(ckpt.types.ExportRequest(old, to=to, all_units=True, engine=ckpt.types.Engine.NATIVE))
-            return ckpt.import_state(to, old, new, new_id=True, **form)
+            return ckpt.import_state(to, new, like=old, new_id=True, **form)
         case "raw":  # which Spark alone writes
-            return ckpt.write_state(frames(old, "raw"), like=old, into=new, new_id=True, **form)
+            return ckpt.write_state(frames(old, "raw"), new, like=old, new_id=True, **form)
         case "by hand":
             first = str(folder / "first")
             assert not any(table.num_rows for table in frames(first, "flat").values())
-            return ckpt.write_state(by_hand(case.query), like=first, into=new, **form)
+            return ckpt.write_state(by_hand(case.query), new, like=first, **form)
     return ckpt.rewrite(old, new, new_id=True, **form)
 
 

@@ -102,7 +102,7 @@ def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
         parent = folder / query.name
         ckpt.copy(str(parent / "made"), str(parent / "old"))
         empty = {label: table.slice(0, 0) for label, table in frames(parent / "old").items()}
-        ckpt.write_state(empty, like=str(parent / "old"), into=str(parent / "empty"), new_id=True)
+        ckpt.write_state(empty, str(parent / "empty"), like=str(parent / "old"), new_id=True)
         runs += (_run_of(query, query.store, parent / name, KILLED) for name in ("old", "empty"))
         for damage in DAMAGES:
             made, store = salvage(query, damage, parent)

@@ -84,7 +84,7 @@ def test_lists_are_appended_to(
     assert f'"{encoding}"' in (tmp_path / "old" / "offsets" / "0").read_text()
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     if imported:
-        made = ckpt.write_state(continuing.frames(old, "raw"), like=old, into=new, partitions=3)
+        made = ckpt.write_state(continuing.frames(old, "raw"), new, like=old, partitions=3)
     else:
         made = ckpt.rewrite(old, new, partitions=3)
     assert made.written
@@ -137,7 +137,7 @@ def test_state_of_another_codec_keeps_it(
     (place / "checkpoint").rename(old)
     if imported:
         rows = continuing.frames(old)
-        made = ckpt.write_state(rows, like=old, into=str(place / "checkpoint"), provider=provider)
+        made = ckpt.write_state(rows, str(place / "checkpoint"), like=old, provider=provider)
     else:
         made = ckpt.rewrite(old, str(place / "checkpoint"), provider=provider, partitions=3)
     assert CODEC not in made.changed
@@ -202,7 +202,7 @@ def test_avro_of_two_schemas_continues(imported: bool, spark: Any, tmp_path: Pat
         assert sorted(map(str, table.to_pylist())) == sorted(map(str, rows))
         assert any(row.get("value", row.get("list_element"))["x"] is None for row in rows)
     if imported:
-        made = ckpt.write_state(continuing.frames(old, "flat"), like=old, into=new, partitions=3)
+        made = ckpt.write_state(continuing.frames(old, "flat"), new, like=old, partitions=3)
     else:
         made = ckpt.rewrite(old, new, partitions=3)
     assert made.written

@@ -67,7 +67,7 @@ def test_a_sink_has_every_row_once(
     if form is None:
         to = str(tmp_path / "export")
         ckpt.export_state(ckpt.types.ExportRequest(str(old), to=to, all_units=True, engine=ckpt.types.Engine.NATIVE))
-        made = ckpt.import_state(to, str(old), new)
+        made = ckpt.import_state(to, new, like=str(old))
         assert made.planned_state == "left-out"
         codes = {rated.finding.diagnosis.code for rated in ckpt.inspect(new, sink=out).findings}
         assert "CKPT417" in codes

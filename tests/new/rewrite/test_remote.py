@@ -33,7 +33,11 @@ def upload(request: pytest.FixtureRequest) -> Upload:
 def looked_at(uri: str, options: dict[str, str]) -> tuple[list[str], list[str], bool]:
     """Its files, its rows, and whether all is well."""
     rows = ckpt.read_state_arrow(uri, storage_options=options).to_pylist()
-    return files(uri, options), sorted(map(str, rows)), ckpt.inspect(ckpt.open_checkpoint(uri, options)).sound
+    return (
+        files(uri, options),
+        sorted(map(str, rows)),
+        ckpt.inspect(ckpt.open_checkpoint(uri, storage_options=options)).sound,
+    )
 
 
 def test_it_is_written_there_and_back_as_here(upload: Upload, tmp_path: Path) -> None:
@@ -42,26 +46,28 @@ def test_it_is_written_there_and_back_as_here(upload: Upload, tmp_path: Path) ->
     request = ckpt.types.ExportRequest(
         old, to=str(tmp_path / "export"), all_units=True, engine=ckpt.types.Engine.NATIVE
     )
-    ckpt.export_state(request, options)
+    ckpt.export_state(request, storage_options=options)
     export, _ = upload(tmp_path / "export")
     ckpt.rewrite(str(SAMPLE), str(tmp_path / "new"), **FORM)
     here = looked_at(str(tmp_path / "new"), {})
     assert here[1:] == (sorted(map(str, ckpt.read_state_arrow(str(SAMPLE)).to_pylist())), True)
     back, local = str(tmp_path / "back"), str(tmp_path / "imported")
 
-    ckpt.rewrite(old, f"{old}-new", options, **FORM)
+    ckpt.rewrite(old, f"{old}-new", storage_options=options, **FORM)
     assert looked_at(f"{old}-new", options) == here
-    ckpt.rewrite(f"{old}-new", back, options, provider="rocksdb", partitions=2)
+    ckpt.rewrite(f"{old}-new", back, storage_options=options, provider="rocksdb", partitions=2)
     assert looked_at(back, {})[1:] == here[1:]
-    ckpt.import_state(export, old, f"{old}-imported", options, **FORM)
+    ckpt.import_state(export, f"{old}-imported", like=old, storage_options=options, **FORM)
     assert looked_at(f"{old}-imported", options) == here
-    ckpt.import_state(export, str(SAMPLE), local, options, **FORM)
+    ckpt.import_state(export, local, like=str(SAMPLE), storage_options=options, **FORM)
     assert looked_at(local, {}) == here
 
 
 MAKING: dict[str, Callable[[str, str, str, dict[str, str]], Any]] = {
-    "rewrite": lambda old, _, new, options: ckpt.rewrite(old, new, options, **FORM, jobs=1),
-    "import-state": lambda old, export, new, options: ckpt.import_state(export, old, new, options, **FORM),
+    "rewrite": lambda old, _, new, options: ckpt.rewrite(old, new, storage_options=options, **FORM, jobs=1),
+    "import-state": lambda old, export, new, options: ckpt.import_state(
+        export, new, like=old, storage_options=options, **FORM
+    ),
 }
 
 
@@ -93,7 +99,7 @@ def test_a_store_that_answers_no_more_is_left_without_a_checkpoint(s3: S3Server)
     with ExitStack() as outage:
         watcher = lambda *_: outage.enter_context(s3.refusing())  # noqa: E731
         with pytest.raises(CkptError, match="new"):
-            ckpt.rewrite(old, f"{old}-new", s3.options, **FORM, jobs=1, watcher=watcher)
-    left = ckpt.inspect(ckpt.open_checkpoint(f"{old}-new", s3.options))
+            ckpt.rewrite(old, f"{old}-new", storage_options=s3.options, **FORM, jobs=1, watcher=watcher)
+    left = ckpt.inspect(ckpt.open_checkpoint(f"{old}-new", storage_options=s3.options))
     assert left.checkpoint.state is not None
     assert [one for one in left.forecasts if one.progress is Progress.SYNC and one.outcome.runs] == []

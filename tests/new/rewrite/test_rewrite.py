@@ -145,7 +145,7 @@ def test_a_key_that_a_planned_batch_removed_is_removed(copy_of: CopyOf, tmp_path
     old, new = copy_of(KILLED), tmp_path / "new"
     shutil.copy(old / "commits/3", old / "commits/4")
     kept = ckpt.read_state_arrow(str(old)).filter(pc.field("key_key") != 3)
-    ckpt.write_state({"operator 0": kept}, like=str(old), into=str(tmp_path / "edited"))
+    ckpt.write_state({"operator 0": kept}, str(tmp_path / "edited"), like=str(old))
     (old / "commits/4").unlink()
     for partition in ("0", "1"):
         for name in ("5.delta", ".5.delta.crc"):

@@ -80,7 +80,7 @@ def test_bootstrap(spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.M
             assert ran.exit_code == 0, ran
     assert seen == [], "the first start goes into noop"
     frame = own.read.parquet(str(tmp_path / "state/operator-0"))
-    library.write_state({"operator 0": frame}, like="checkpoints/first", into="checkpoints/of-a-frame")
+    library.write_state({"operator 0": frame}, "checkpoints/of-a-frame", like="checkpoints/first")
     loaded = [library.read_state_arrow(f"checkpoints/{name}").to_pylist() for name in ("orders", "of-a-frame")]
     assert loaded[0] == loaded[1]
     arrive("new", ("ada", 10), ("eve", 2))
@@ -121,7 +121,7 @@ def test_an_outer_join_puts_out_rows_that_were_not_joined(spark: Any, tmp_path: 
         "operator 0, left side": left.append_column("matched", pa.array([True, False])),
         "operator 0, right side": library.read_state_arrow(str(tmp_path / "first"), side="right"),
     }
-    library.write_state(sides, like=str(tmp_path / "first"), into=str(tmp_path / "new"))
+    library.write_state(sides, str(tmp_path / "new"), like=str(tmp_path / "first"))
     arrive("left", "zed", "12:00")
     arrive("right", "zed", "12:30")
     start("new")

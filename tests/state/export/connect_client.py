@@ -39,7 +39,7 @@ def make_calls(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
     here = Session(spark=spark)
 
     def judge(**how: Any) -> list[Any]:
-        readiness = ckpt.preflight(counts, sample, output_mode="update", **how)
+        readiness = ckpt.preflight(sample, query=counts, output_mode="update", **how)
         codes = [rated.finding.diagnosis.code for rated in readiness.warnings]
         return [readiness.go, codes, list(readiness.not_asked), [rated.finding.detail for rated in readiness.holds]]
 
@@ -54,27 +54,27 @@ def make_calls(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         return ckpt.export_state(sample, **how).parts[0].rows
 
     def write() -> list[Any]:
-        frame = ckpt.read_state(spark, sample)
-        made = ckpt.write_state({"operator 0": frame}, like=sample, into=str(folder / "written"))
+        frame = ckpt.read_state(sample, session=spark)
+        made = ckpt.write_state({"operator 0": frame}, str(folder / "written"), like=sample)
         return [unit.rows for unit in made.units]
 
     def save() -> int:
-        ckpt.read_state(spark, sample).write.saveAsTable("state")
+        ckpt.read_state(sample, session=spark).write.saveAsTable("state")
         return int(spark.table("state").count())
 
     return {
-        "raw": lambda: describe_frame(ckpt.read_state(spark, sample, shape="raw")),
-        "initial state": lambda: describe_frame(ckpt.read_initial_state(spark, sample)),
-        "changes": lambda: ckpt.read_changes(spark, sample, 8, 9).columns,
+        "raw": lambda: describe_frame(ckpt.read_state(sample, session=spark, shape="raw")),
+        "initial state": lambda: describe_frame(ckpt.read_initial_state(sample, session=spark)),
+        "changes": lambda: ckpt.read_changes(sample, session=spark, first=8, last=9).columns,
         "preflight": judge,
         "preflight, another format": lambda: judge_with("spark.sql.streaming.stateStore.checkpointFormatVersion", "2"),
         "preflight, sources": lambda: judge(sources=True),
-        "preflight, not streaming": lambda: ckpt.preflight(spark.range(3), sample).go,
+        "preflight, not streaming": lambda: ckpt.preflight(sample, query=spark.range(3)).go,
         "describe": lambda: ckpt.describe_query(counts, output_mode="update").output_mode,
-        "rehearse": lambda: ckpt.rehearse(counts, sample).starts,
-        "evolve": lambda: ckpt.evolve(counts, sample, str(folder / "evolved"), output_mode="update").plan.needed,
-        "transform": lambda: ckpt.migrate_transform_with_state(sample, str(folder / "moved"), session=here).keys,
-        "transform, active": lambda: ckpt.migrate_transform_with_state(sample, str(folder / "moved")).keys,
+        "rehearse": lambda: ckpt.rehearse(sample, to=counts).starts,
+        "evolve": lambda: ckpt.evolve(sample, str(folder / "evolved"), to=counts, output_mode="update").plan.needed,
+        "transform": lambda: ckpt.migrate_transform_with_state(sample, to=str(folder / "moved"), session=here).keys,
+        "transform, active": lambda: ckpt.migrate_transform_with_state(sample, to=str(folder / "moved")).keys,
         "export": lambda: export(to=str(folder / "given"), session=here),
         "export, active": lambda: export(to=str(folder / "active")),
         "count": lambda: export(count=True, session=here),
@@ -100,7 +100,10 @@ def main(url: str, folder: str) -> None:
             answers[name] = call()
         except ckpt.CkptError as error:
             answers[name] = f"{type(error).__name__}: {error}"
-    units = {name: describe_frame(ckpt.read_state(spark, str(SAMPLES / name), **part)) for name, part in UNITS.items()}
+    units = {
+        name: describe_frame(ckpt.read_state(str(SAMPLES / name), session=spark, **part))
+        for name, part in UNITS.items()
+    }
     spark.stop()
     sys.stdout.write(json.dumps({"answers": answers, "units": units}))
 

@@ -64,7 +64,7 @@ def _unit_is_equal(spark: Any, sample: str, unit: StateUnit) -> bool:
     from tests.state.export import rows
     from tests.support.spark.samples import FOLDER
 
-    frame = ckpt.read_state(spark, str(FOLDER / sample), **rows.choice(unit))
+    frame = ckpt.read_state(str(FOLDER / sample), session=spark, **rows.choice(unit))
     columns = flat_columns({"type": "struct", "fields": _fields(unit.schema)})
     return rows.content(frame) == rows.flattened(rows.answer(sample, unit), columns)
 
@@ -74,7 +74,7 @@ def _initial_is_equal(spark: Any, sample: str, units: list[StateUnit]) -> bool:
     from tests.state.export import grouped
     from tests.support.spark.samples import FOLDER
 
-    frame = ckpt.read_initial_state(spark, str(FOLDER / sample), operator=units[0].operator)
+    frame = ckpt.read_initial_state(str(FOLDER / sample), session=spark, operator=units[0].operator)
     return grouped.found_in(frame) == grouped.wanted_of(sample, units)
 
 

@@ -22,9 +22,9 @@ ONE_LINE = {
     "evolve": "build it in a classic session",
     "transform": "classic session",
     "transform, active": "classic session",
-    "table": "ckpt.read_state(spark, CHECKPOINT)",
-    "delta, active": "ckpt.read_state(spark, CHECKPOINT)",
-    "by Spark": "ckpt.read_state(spark, CHECKPOINT)",
+    "table": "ckpt.read_state(CHECKPOINT, session=spark)",
+    "delta, active": "ckpt.read_state(CHECKPOINT, session=spark)",
+    "by Spark": "ckpt.read_state(CHECKPOINT, session=spark)",
     "executors": "classic session",
 }
 """Calls that need a classic session, and what is to be used instead."""
@@ -45,14 +45,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("sample", UNITS)
 def test_state_is_that_of_a_classic_session(sample: str, told: dict[str, Any], spark: Any) -> None:
-    frame = ckpt.read_state(spark, str(SAMPLES / sample), **UNITS[sample])
+    frame = ckpt.read_state(str(SAMPLES / sample), session=spark, **UNITS[sample])
     assert told["units"][sample] == describe_frame(frame)
 
 
 def test_other_shapes_are_those_of_a_classic_session(told: dict[str, Any], spark: Any) -> None:
     sample = str(SAMPLES / AGGREGATION)
-    assert told["answers"]["raw"] == describe_frame(ckpt.read_state(spark, sample, shape="raw"))
-    assert told["answers"]["initial state"] == describe_frame(ckpt.read_initial_state(spark, sample))
+    assert told["answers"]["raw"] == describe_frame(ckpt.read_state(sample, session=spark, shape="raw"))
+    assert told["answers"]["initial state"] == describe_frame(ckpt.read_initial_state(sample, session=spark))
 
 
 def test_the_start_is_judged_without_the_query(told: dict[str, Any]) -> None:

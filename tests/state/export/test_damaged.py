@@ -35,7 +35,7 @@ BASES = {damaged.name: damaged.base for damaged in DAMAGED}
 def test_what_spark_gets_round_is_read(damaged: str, spark: Any) -> None:
     name = f"damaged-{damaged}"
     (unit,) = state_units(ckpt.open_checkpoint(str(SAMPLES / name)))
-    frame = ckpt.read_state(spark, str(SAMPLES / name))
+    frame = ckpt.read_state(str(SAMPLES / name), session=spark)
     assert rows.content(frame) == rows.flattened(rows.answer(BASES[name], unit), flat_columns(unit.schema))
 
 
@@ -56,9 +56,9 @@ def test_the_batch_that_is_offered_instead_can_be_read(damaged: str, spark: Any)
     """The state after batch B holds ten rows of each batch."""
     path = str(SAMPLES / f"damaged-{damaged}")
     with pytest.raises(CkptError, match=r"`batch=\d+`$") as refused:
-        ckpt.read_state(spark, path)
+        ckpt.read_state(path, session=spark)
     offered = int(re.findall(r"batch=(\d+)", str(refused.value))[-1])
-    frame = ckpt.read_state(spark, path, batch=offered)
+    frame = ckpt.read_state(path, session=spark, batch=offered)
     assert frame.selectExpr("sum(value_count)").head()[0] == 10 * (offered + 1)
 
 
@@ -68,12 +68,12 @@ def test_session_windows_without_operator_metadata(spark: Any, copy_of: CopyOf) 
     path = copy_of(sample, {"op": "delete_tree", "path": "state/0/_metadata"})
     (unit,) = state_units(ckpt.open_checkpoint(str(path)))
     assert unit.prefix_columns == 1
-    frame = ckpt.read_state(spark, str(path))
+    frame = ckpt.read_state(str(path), session=spark)
     assert rows.content(frame) == rows.flattened(rows.answer(sample, unit), flat_columns(unit.schema))
 
 
 def test_the_other_side_of_a_damaged_join_is_read(spark: Any) -> None:
-    frame = ckpt.read_state(spark, str(SAMPLES / "damaged-missing-join-store"), side="left")
+    frame = ckpt.read_state(str(SAMPLES / "damaged-missing-join-store"), session=spark, side="left")
     assert frame.count() == 40
 
 
@@ -88,7 +88,7 @@ def test_names_that_repeat_hold_their_own_values(spark: Any, tmp_path: Any) -> N
     writer = sums.writeStream.outputMode("update").format("noop").option("checkpointLocation", str(tmp_path / "ck"))
     writer.trigger(availableNow=True).start().awaitTermination()
 
-    frame = ckpt.read_state(spark, str(tmp_path / "ck"))
+    frame = ckpt.read_state(str(tmp_path / "ck"), session=spark)
 
     names = ["key_a_key_with_odd_letters", "value_sum", "value_sum_2", "value_buf", "value_max_value"]
     assert frame.columns == names
@@ -101,7 +101,7 @@ def test_names_that_repeat_hold_their_own_values(spark: Any, tmp_path: Any) -> N
 
 def test_shapes_that_do_not_exist_are_refused(spark: Any) -> None:
     with pytest.raises(UsageError, match="flat or raw"):
-        ckpt.read_state(spark, str(SAMPLES / "aggregation-hdfs-4.2"), shape="round")
+        ckpt.read_state(str(SAMPLES / "aggregation-hdfs-4.2"), session=spark, shape="round")
 
 
 def test_a_page_says_what_is_wrong_in_one_line(ckpt: Ckpt) -> None:
@@ -119,7 +119,7 @@ def test_a_cut_rocksdb_snapshot_is_not_promised_and_what_is_offered_instead_can_
     cut = {"op": "truncate", "path": "state/0/0/{latest}.zip", "bytes": 60}
     path = str(copy_of("aggregation-changelog-4.2", cut))
     with pytest.raises(CkptError, match=r"batch=\d+") as refused:
-        ckpt.read_state(spark, path)
+        ckpt.read_state(path, session=spark)
     offered = int(re.findall(r"batch=(\d+)", str(refused.value))[-1])
-    frame = ckpt.read_state(spark, path, batch=offered)
+    frame = ckpt.read_state(path, session=spark, batch=offered)
     assert frame.selectExpr("sum(value_count)").head()[0] == 10 * (offered + 1)

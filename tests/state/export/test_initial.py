@@ -46,7 +46,7 @@ def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int
     for unit in units:
         needs(spark, unit)
 
-    frame = ckpt.read_initial_state(spark, str(path), operator=operator)
+    frame = ckpt.read_initial_state(str(path), session=spark, operator=operator)
 
     assert grouped.found_in(frame) == grouped.wanted_of(sample, units)
     plan = plan_initial_state(Question(str(path), RequestedPart(operator)))
@@ -83,7 +83,7 @@ def test_one_shuffle_where_keys_are_brought_together_and_none_elsewhere(
 ) -> None:
     tracker = spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup(None))
-    frame = ckpt.read_initial_state(spark, str(SAMPLES / sample))
+    frame = ckpt.read_initial_state(str(SAMPLES / sample), session=spark)
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert plan.count("Exchange") == exchanges, plan
     assert set(tracker.getJobIdsForGroup(None)) == before
@@ -109,7 +109,10 @@ def test_what_is_written_is_read_back_equal(sample: str, kind: str, spark: Any, 
     assert result.exit_code == 0, result.stderr
     (told,) = result.json()["exports"]
     manifest = json.loads((target / "_ckpt_export.json").read_text())
-    back, frame = spark.read.format(kind).load(str(target)), library().read_initial_state(spark, str(SAMPLES / sample))
+    back, frame = (
+        spark.read.format(kind).load(str(target)),
+        library().read_initial_state(str(SAMPLES / sample), session=spark),
+    )
     assert bare(json.loads(back.schema.json())) == bare(json.loads(frame.schema.json())) == bare(manifest["schema"])
     assert rows.content(back) == rows.content(frame)
     assert back.count() == manifest["rows"] == told["rows"]
@@ -150,7 +153,7 @@ def test_csv_refuses_arrays_by_name(ckpt: Ckpt, spark: Any, tmp_path: Path) -> N
 def test_damage_of_one_part_is_damage(spark: Any) -> None:
     """All state of a key, or none: a frame without a side of a join would pass for the whole."""
     with pytest.raises(CkptError, match=r"CKPT304 .*right side"):
-        ckpt.read_initial_state(spark, str(SAMPLES / "damaged-missing-join-store"))
+        ckpt.read_initial_state(str(SAMPLES / "damaged-missing-join-store"), session=spark)
 
 
 # Queries of this Spark.
@@ -170,7 +173,7 @@ def bare_rows(spark: Any, path: Path, **options: str) -> list[dict[str, Any]]:
 
 
 def frame_rows(spark: Any, path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in rows.content(ckpt.read_initial_state(spark, str(path)))]
+    return [json.loads(line) for line in rows.content(ckpt.read_initial_state(str(path), session=spark))]
 
 
 def test_keys_that_have_only_some_of_the_state(made: difficult.Made, spark: Any) -> None:
@@ -226,7 +229,7 @@ def test_rows_of_a_join_in_their_order(state_format: int, made: difficult.Made, 
 
 def test_sessions_whose_buffers_are_called_alike(made: difficult.Made, spark: Any) -> None:
     path = made.sessions()
-    frame = ckpt.read_initial_state(spark, str(path))
+    frame = ckpt.read_initial_state(str(path), session=spark)
     assert frame.columns == ["a", "b", "sessions"]
     assert frame.schema["sessions"].dataType.elementType.names == ["start", "end", "sum", "sum_2", "count"]
     found = {(row["a"], row["b"]): row["sessions"] for row in frame_rows(spark, path)}
@@ -242,7 +245,7 @@ def test_sessions_whose_buffers_are_called_alike(made: difficult.Made, spark: An
 
 def test_an_aggregation_with_a_null_key_and_names_that_clash(made: difficult.Made, spark: Any) -> None:
     path = made.aggregation()
-    frame = ckpt.read_initial_state(spark, str(path))
+    frame = ckpt.read_initial_state(str(path), session=spark)
     assert frame.dtypes[:3] == [("count", "smallint"), ("st_p", "decimal(12,3)"), ("st_q", "string")]
     assert frame.columns[3:] == ["count_2", "max_value", "max_sum"]
     found = {row["count"]: row["count_2"] for row in frame_rows(spark, path)}

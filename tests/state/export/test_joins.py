@@ -58,9 +58,9 @@ def test_joins(kind: str, left_rows: range, spark: Any, tmp_path: Path) -> None:
 
     units = {unit.side: unit for unit in ckpt.state_units(ckpt.open_checkpoint(path)) if unit.side}
     for side, expected in (("left", left_rows), ("right", range(1, 20, 2))):
-        frame = ckpt.read_state(spark, path, side=side)
+        frame = ckpt.read_state(path, session=spark, side=side)
         assert sorted(row[0] for row in frame.select(f"value_{side}_value").collect()) == list(expected)
-        raw = ckpt.read_state(spark, path, side=side, shape="raw")
+        raw = ckpt.read_state(path, session=spark, side=side, shape="raw")
         bare = own.read.format("statestore").option("joinSide", side).load(path)
         assert units[side].schema is not None
         names = ", ".join(f"'{field.name}', value.{field.name}" for field in raw.schema["value"].dataType)
@@ -76,9 +76,9 @@ def test_an_aggregation_in_state_format_1(spark: Any, tmp_path: Path) -> None:
     counts = source(own, "one").selectExpr("one_value % 3 AS key").groupBy("key").count()
     path = run(own, counts, tmp_path / "checkpoint", "update")
 
-    frame = ckpt.read_state(spark, path)
+    frame = ckpt.read_state(path, session=spark)
 
     assert frame.columns == ["key_key", "value_key", "value_count"]
     assert sorted(map(tuple, frame.collect())) == [(0, 0, 7), (1, 1, 7), (2, 2, 6)]
     bare = own.read.format("statestore").load(path)
-    assert rows.content(ckpt.read_state(spark, path, shape="raw")) == rows.content(bare)
+    assert rows.content(ckpt.read_state(path, session=spark, shape="raw")) == rows.content(bare)

@@ -31,7 +31,7 @@ AWKWARD = ["with space", "per%20cent 100%", "größe-日本", "a[1]{b}#c?d", "pl
 
 
 def assert_same(spark: Any, sample: str, path: Path | str, unit: StateUnit) -> None:
-    frame = ckpt.read_state(spark, str(path), **rows.choice(unit))
+    frame = ckpt.read_state(str(path), session=spark, **rows.choice(unit))
     assert rows.content(frame) == rows.flattened(rows.answer(sample, unit), flat_columns(unit.schema))
 
 
@@ -97,7 +97,7 @@ def test_the_staged_metadata_is_needed_by_the_driver_only(
     staging = tmp_path / "staging"
     staging.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(staging))
-    frame = ckpt.read_state(spark, str(copy_of("tws-rocksdb-4.2")), variable="recent")
+    frame = ckpt.read_state(str(copy_of("tws-rocksdb-4.2")), session=spark, variable="recent")
     (staged,) = staging.iterdir()
     files = [path for path in staged.rglob("*") if path.is_file()]
     assert files
@@ -124,7 +124,7 @@ def test_nothing_is_written_below_a_checkpoint(copy_of: CopyOf, tmp_path: Path) 
         "with open_session(Session(master='local[1]')) as spark:\n"
         "    for path in sys.argv[1:]:\n"
         "        for unit in ckpt.state_units(ckpt.open_checkpoint(path)):\n"
-        "            assert ckpt.read_state(spark, path, **rows.choice(unit)).count()\n"
+        "            assert ckpt.read_state(path, session=spark, **rows.choice(unit)).count()\n"
     )
     done = subprocess.run(
         [*STRACE, str(log), sys.executable, "-c", script, *map(str, places)],
@@ -163,7 +163,7 @@ def test_checkpoints_of_sparks_own_tests(golden: str, count: int, spark: Any) ->
     path = GOLDENS / golden
     if not path.is_dir():
         pytest.skip("there is no ../shared/golden with the checkpoints of Spark's own tests")
-    assert ckpt.read_state(spark, str(path)).count() == count
+    assert ckpt.read_state(str(path), session=spark).count() == count
 
 
 def test_deduplication_of_old_is_read_without_its_false_values(spark: Any) -> None:
@@ -172,6 +172,6 @@ def test_deduplication_of_old_is_read_without_its_false_values(spark: Any) -> No
         pytest.skip("there is no ../shared/golden with the checkpoints of Spark's own tests")
     (reading,) = plan_readings(Question(str(path)))
     assert "spark.sql.streaming.stateStore.formatValidation.enabled" in {conf.name for conf in reading.confs}
-    frame = ckpt.read_state(spark, str(path))
+    frame = ckpt.read_state(str(path), session=spark)
     assert frame.columns == ["key__1"]
     assert sorted(row[0] for row in frame.collect()) == ["a", "b"]

@@ -43,7 +43,7 @@ def test_rows_are_those_of_an_independent_reading(sample: str, unit: StateUnit, 
     path = str(SAMPLES / sample)
     answer = rows.answer(sample, unit)
 
-    frame = ckpt.read_state(spark, path, **rows.choice(unit))
+    frame = ckpt.read_state(path, session=spark, **rows.choice(unit))
 
     columns = _columns(unit)
     assert [(field.name, _type(field.dataType.jsonValue())) for field in frame.schema] == [
@@ -83,7 +83,7 @@ def test_counts_are_those_that_inspect_reports(sample: str, spark: Any) -> None:
     for unit in state_units(checkpoint):
         keys = recorded[unit.operator, unit.stores[0]]
         if keys is not None and unit.kind in (UnitKind.KEY, UnitKind.STORE):
-            assert ckpt.read_state(spark, str(SAMPLES / sample), **rows.choice(unit)).count() == keys
+            assert ckpt.read_state(str(SAMPLES / sample), session=spark, **rows.choice(unit)).count() == keys
             compared += 1
     if not compared:
         pytest.skip("its store records no number of keys, or counts more than keys")
@@ -172,8 +172,8 @@ def test_a_round_trip_as_text_changes_nothing(
 
 def test_the_session_of_the_caller_is_as_it_was(spark: Any) -> None:
     before = dict(spark.conf.getAll)
-    ckpt.read_state(spark, str(SAMPLES / "aggregation-format2-4.2")).count()
-    ckpt.read_state(spark, str(SAMPLES / "tws-rocksdb-4.2"), variable="rows").count()
+    ckpt.read_state(str(SAMPLES / "aggregation-format2-4.2"), session=spark).count()
+    ckpt.read_state(str(SAMPLES / "tws-rocksdb-4.2"), session=spark, variable="rows").count()
     assert dict(spark.conf.getAll) == before
 
 
@@ -188,9 +188,9 @@ def test_a_session_that_is_active_elsewhere_is_used_and_not_stopped(spark: Any, 
 
 def test_frames_stay_lazy_and_live_side_by_side(spark: Any) -> None:
     """Of checkpoints that need contrary settings; views belong to the session of the caller."""
-    two = ckpt.read_state(spark, str(SAMPLES / "aggregation-format2-4.2"))
-    one = ckpt.read_state(spark, str(SAMPLES / "aggregation-hdfs-4.2"))
-    moved = ckpt.read_state(spark, str(SAMPLES / "tws-rocksdb-4.2"), variable="rows")
+    two = ckpt.read_state(str(SAMPLES / "aggregation-format2-4.2"), session=spark)
+    one = ckpt.read_state(str(SAMPLES / "aggregation-hdfs-4.2"), session=spark)
+    moved = ckpt.read_state(str(SAMPLES / "tws-rocksdb-4.2"), session=spark, variable="rows")
     one.createOrReplaceTempView("one")
     assert [frame.count() for frame in (two, one, moved)] == [7, 7, 5]
     assert spark.sql("SELECT count(*) FROM one").head()[0] == 7
@@ -205,7 +205,7 @@ def one_key() -> Any:
 
 
 def test_the_partition_is_kept_on_request(spark: Any) -> None:
-    frame = ckpt.read_state(spark, str(SAMPLES / "aggregation-hdfs-4.2"), partition_id=True)
+    frame = ckpt.read_state(str(SAMPLES / "aggregation-hdfs-4.2"), session=spark, partition_id=True)
     assert frame.columns == ["key_key", "value_count", "value_sum", "partition_id"]
     kept = {(row.key_key, row.partition_id) for row in frame.collect()}
     answer = rows.ANSWERS["aggregation-hdfs-4.2"]["operators"]["0"]["views"][0]["rows"]
@@ -217,7 +217,7 @@ def test_raw_is_what_spark_gives(sample: str, spark: Any) -> None:
     for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
         if unit.shown_elsewhere:
             continue
-        frame = ckpt.read_state(spark, str(SAMPLES / sample), shape="raw", **rows.choice(unit))
+        frame = ckpt.read_state(str(SAMPLES / sample), session=spark, shape="raw", **rows.choice(unit))
         answer = sorted(json.dumps(row, sort_keys=True) for row in rows.answer(sample, unit))
         assert rows.content(frame) == answer
 
@@ -226,7 +226,7 @@ def test_every_committed_batch_can_be_read(spark: Any) -> None:
     """The state after batch B holds the rows of batches 0 to B: ten each."""
     for sample in ("aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-format2-4.2"):
         for batch in range(8) if EVERY_CASE else (0, 3, 7):
-            frame = ckpt.read_state(spark, str(SAMPLES / sample), batch=batch)
+            frame = ckpt.read_state(str(SAMPLES / sample), session=spark, batch=batch)
             assert frame.selectExpr("sum(value_count)", "sum(value_sum)").head() == (
                 10 * (batch + 1),
                 sum(range(10 * (batch + 1))),
@@ -242,18 +242,20 @@ def test_changes_add_up_to_the_state(sample: str, spark: Any) -> None:
     from pyspark.sql.functions import col, row_number
 
     path = str(SAMPLES / sample)
-    changes = ckpt.read_changes(spark, path, 0, 4)
+    changes = ckpt.read_changes(path, session=spark, first=0, last=4)
     assert changes.columns[:2] == ["batch_id", "change_type"]
     assert {row[0] for row in changes.select("batch_id").distinct().collect()} == {0, 1, 2, 3, 4}
     newest = row_number().over(Window.partitionBy("key_key").orderBy(col("batch_id").desc()))
     last = changes.withColumn("newest", newest).where("newest = 1")
-    state = ckpt.read_state(spark, path, batch=4)
+    state = ckpt.read_state(path, session=spark, batch=4)
     assert rows.content(last.select(*state.columns)) == rows.content(state)
 
 
 def test_changes_of_a_variable_and_of_a_store(spark: Any) -> None:
-    assert ckpt.read_changes(spark, str(SAMPLES / "tws-changelog-4.0"), 1, variable="rows").count() == 10
-    store = ckpt.read_changes(spark, str(SAMPLES / "join-changelog-4.2"), 0, 0, store="left-keyWithIndexToValue")
+    assert ckpt.read_changes(str(SAMPLES / "tws-changelog-4.0"), session=spark, first=1, variable="rows").count() == 10
+    store = ckpt.read_changes(
+        str(SAMPLES / "join-changelog-4.2"), session=spark, first=0, last=0, store="left-keyWithIndexToValue"
+    )
     assert store.select("key_field0").distinct().count() == 10
     assert store.count() == 15  # five rows are written again when they have found their match
 
@@ -268,14 +270,14 @@ def test_changes_of_a_variable_and_of_a_store(spark: Any) -> None:
 )
 def test_changes_that_are_not_there(sample: str, words: dict[str, Any], says: str, spark: Any) -> None:
     with pytest.raises(CkptError, match=says):
-        ckpt.read_changes(spark, str(SAMPLES / sample), **({"first": 0} | words))
+        ckpt.read_changes(str(SAMPLES / sample), session=spark, **{"first": 0} | words)
 
 
 def test_nothing_is_collected_before_it_is_asked_for(spark: Any) -> None:
     """Making a frame runs no job of its own."""
     tracker = spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup(None))
-    ckpt.read_state(spark, str(SAMPLES / "tws-rocksdb-4.2"), variable="rows")
+    ckpt.read_state(str(SAMPLES / "tws-rocksdb-4.2"), session=spark, variable="rows")
     assert set(tracker.getJobIdsForGroup(None)) == before
 
 
@@ -315,5 +317,5 @@ def test_a_change_feed_is_exported(ckpt: Ckpt, spark: Any, tmp_path: Path) -> No
     assert result.exit_code == 0, result.stderr
     manifest = json.loads((tmp_path / "changes" / "_ckpt_export.json").read_text())
     assert (manifest["changes_from"], manifest["batch"], manifest["rows"]) == (3, 5, 21)
-    frame = ckpt_library.read_changes(spark, str(SAMPLES / "aggregation-hdfs-4.2"), 3, 5)
+    frame = ckpt_library.read_changes(str(SAMPLES / "aggregation-hdfs-4.2"), session=spark, first=3, last=5)
     assert rows.content(spark.read.parquet(str(tmp_path / "changes"))) == rows.content(frame)

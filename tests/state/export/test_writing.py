@@ -158,7 +158,11 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
             "export-state", "--engine", "spark", SAMPLE, "--batch", "2", "--table", f"`{name}`", "--mode", "overwrite"
         )
         assert other.exit_code == 0, other.stderr
-        assert spark.table(name).count() == ckpt_library.read_state(spark, str(ROOT / SAMPLE), batch=2).count() != 14
+        assert (
+            spark.table(name).count()
+            == ckpt_library.read_state(str(ROOT / SAMPLE), session=spark, batch=2).count()
+            != 14
+        )
         assert {row["tableName"] for row in spark.sql("SHOW TABLES").collect()} == before | {name}
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {name}")

@@ -63,7 +63,7 @@ def ask(spark: Any, sample: str, unit: StateUnit, batch: int) -> list[Any]:
     from tests.state.export import rows
 
     path = str(ROOT / "sample_checkpoints" / sample)
-    return summary(rows.content(ckpt.read_state(spark, path, shape="raw", batch=batch, **rows.choice(unit))))
+    return summary(rows.content(ckpt.read_state(path, session=spark, shape="raw", batch=batch, **rows.choice(unit))))
 
 
 def main() -> None:

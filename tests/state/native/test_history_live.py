@@ -58,7 +58,7 @@ def _follow(history: StateHistory, until: int | None = None) -> list[str]:
 def _compare_with_spark(spark: Any, path: str, part: Mapping[str, Any], history: StateHistory) -> None:
     """Two states in the middle, as Spark reads them: the key as long as it is there, and gone."""
     for batch in (1, 3):
-        frame = ckpt.read_state(spark, path, batch=batch, **part)
+        frame = ckpt.read_state(path, session=spark, batch=batch, **part)
         name = _key_column(path, part)
         count = frame.where(frame[name] == "a").count()
         assert count == len(_follow(history, batch)), (part, batch)

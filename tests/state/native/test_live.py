@@ -26,13 +26,13 @@ def compare(spark: Any, path: Path, *, initial: bool = True) -> int:
     """Every unit, flat, and all state of each key, and no damage; how many rows there were."""
     count = 0
     for unit in state_units(ckpt.open_checkpoint(str(path))):
-        frame = ckpt.read_state(spark, str(path), **rows.choice(unit))
+        frame = ckpt.read_state(str(path), session=spark, **rows.choice(unit))
         table = ckpt.read_state_arrow(str(path), **rows.choice(unit))
         assert table.column_names == frame.columns
         assert in_no_order(table) == in_no_order(frame.toArrow()), unit.label
         count += table.num_rows
     if initial:
-        frame = ckpt.read_initial_state(spark, str(path))
+        frame = ckpt.read_initial_state(str(path), session=spark)
         table = ckpt.read_state_arrow(str(path), shape="initial-state")
         assert table.column_names == frame.columns
         assert in_no_order(table) == in_no_order(frame.toArrow())
@@ -119,7 +119,7 @@ def test_rows_with_checksums(store: str, spark: Any, tmp_path: Path) -> None:
     conf = {**STATE_STORES[store], CHECKSUMS: "true", "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2"}
     path = run(spark, tmp_path / "ck", seconds, conf, starts=4)
     for batch in (0, 2, 3):
-        frame = ckpt.read_state(spark, str(path), batch=batch)
+        frame = ckpt.read_state(str(path), session=spark, batch=batch)
         table = ckpt.read_state_arrow(str(path), batch=batch)
         assert in_no_order(table) == in_no_order(frame.toArrow())
         assert table.num_rows > 0
@@ -189,7 +189,7 @@ def test_avro(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     stores = written(monkeypatch)
     assert ckpt.rewrite(str(path), str(tmp_path / "moved")).written
     moved = dict(stores)
-    assert ckpt.write_state(frames(path, "raw"), like=str(path), into=str(tmp_path / "made")).written
+    assert ckpt.write_state(frames(path, "raw"), str(tmp_path / "made"), like=str(path)).written
     assert stores == moved
 
 

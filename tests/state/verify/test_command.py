@@ -143,7 +143,7 @@ def test_processes_find_what_one_finds(jobs: int, copy_of: CopyOf, monkeypatch: 
     for place, path in enumerate(sorted((checkpoint / "state").rglob("*.sst"))[:5]):
         flip(path, 30 + place)
     told: list[Any] = []
-    found = state_verify(str(checkpoint), jobs=jobs, told=told.append, watcher=lambda *done: told.append(done))
+    found = state_verify(str(checkpoint), jobs=jobs, announce=told.append, watcher=lambda *done: told.append(done))
     assert len(found.damages) == 5
     assert told[0] == Estimate(found.files, found.bytes)
     assert told[-1] == (found.bytes, found.bytes)

@@ -36,7 +36,7 @@ def tree(uri: str, options: dict[str, str]) -> tuple[set[str], dict[str, bytes]]
 
 
 def mend(uri: str, options: dict[str, str], **how: Any) -> tuple[RepairPlan, Receipt]:
-    return repair_async(uri, options, grace=0, accept_replay=True, **how)
+    return repair_async(uri, storage_options=options, grace=0, accept_replay=True, **how)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -1,19 +1,22 @@
-"""``ckpt.types.connect`` and ``run_sql``: a connection of DuckDB that has checkpoints as tables, and nothing else."""
+"""``ckpt.connect`` and ``run_sql``: a connection of DuckDB that has checkpoints as tables, and nothing else."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import Location
-from ckpt.sql.catalog import Catalog, make_log_table, open_catalog
-from ckpt.sql.engine import first_line, import_duckdb, lock, open_engine
-from ckpt.sql.tables import TABLES
 from ckpt.state.reading.choose import RequestedPart
+from ckpt.tables.catalog import Catalog, make_log_table, open_catalog
+from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
+from ckpt.tables.log_tables import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
 
 _PURPOSE = "SQL over checkpoints"
 _NAME = "ckpt_state_name"
@@ -57,7 +60,7 @@ class _Session:
         """Open what was named and is not there yet; False where nothing was."""
         missing = {view: wanted for wanted, view in self.states.items() if view not in self.registered}
         for view, (name, operator, store, batch, side, variable, timers) in missing.items():
-            from ckpt.sql.state import StateTable  # needs the packages of ``native``, which no other table does
+            from ckpt.tables.state import StateTable  # needs the packages of ``native``, which no other table does
 
             part = RequestedPart(operator, store, side, variable, bool(timers))
             try:
@@ -73,7 +76,9 @@ class _Session:
 _SESSIONS: WeakKeyDictionary[Any, _Session] = WeakKeyDictionary()
 
 
-def connect(*roots: Location, storage_options: Mapping[str, str] | None = None, depth: int | None = None) -> Any:
+def connect(
+    *roots: Location, storage_options: Mapping[str, str] | None = None, depth: int | None = None
+) -> "duckdb.DuckDBPyConnection":
     """Open a connection of DuckDB whose tables are the checkpoints below some roots; only reads, and starts no JVM.
 
     Roots are searched as by ``ckpt.scan``, when a statement first names a table, and a checkpoint is read no further
@@ -93,7 +98,7 @@ def connect(*roots: Location, storage_options: Mapping[str, str] | None = None, 
         UsageError: No root, or a ``depth`` below 0.
         CkptError: DuckDB is not installed.
 
-    >>> connection = ckpt.types.connect("sample_checkpoints/kafka-4.2")
+    >>> connection = ckpt.connect("sample_checkpoints/kafka-4.2")
     >>> connection.execute("SELECT partition, end_offset FROM offsets WHERE batch = 5 ORDER BY ALL").fetchall()
     [(0, 51), (1, 49)]
 
@@ -110,7 +115,7 @@ def connect(*roots: Location, storage_options: Mapping[str, str] | None = None, 
     return connection
 
 
-def run_sql(connection: Any, statement: str) -> Any:
+def run_sql(connection: "duckdb.DuckDBPyConnection", statement: str) -> "duckdb.DuckDBPyRelation":
     """Ask one question on a connection of ``connect``: its answer as a relation of DuckDB, read when it is fetched.
 
     ``state(checkpoint, operator, store, batch)`` is a table in it: the rows of a unit of state as of
@@ -125,7 +130,7 @@ def run_sql(connection: Any, statement: str) -> Any:
         UsageError: It is not one question, is wrong, or wants a file, an address or an extension.
         CkptError: State cannot be read; as of ``ckpt.read_state_batches``.
 
-    >>> connection = ckpt.types.connect("sample_checkpoints/aggregation-hdfs-4.2")
+    >>> connection = ckpt.connect("sample_checkpoints/aggregation-hdfs-4.2")
     >>> question = "SELECT value_count FROM state('aggregation-hdfs-4.2', batch := 9) WHERE key_key = 3"
     >>> ckpt.types.run_sql(connection, question).fetchall()
     [(14,)]
@@ -173,7 +178,7 @@ def find_session(connection: Any) -> _Session:
     try:
         return _SESSIONS[connection]
     except (KeyError, TypeError):
-        raise UsageError("the connection is not one of ckpt.types.connect") from None
+        raise UsageError("the connection is not one of ckpt.connect") from None
 
 
 def list_problems(connection: Any) -> tuple[str, ...]:

@@ -18,10 +18,10 @@ from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.rows import make_unreadable_row
 from ckpt.inspection.scan.scan import discover
 from ckpt.model import Location
-from ckpt.sql.filters import find_equalities
-from ckpt.sql.tables import TABLES, Needs, TableDeclaration, describe_checkpoint
 from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.base import Listing, ReadRequest
+from ckpt.tables.filters import find_equalities
+from ckpt.tables.log_tables import TABLES, Needs, TableDeclaration, describe_checkpoint
 from ckpt.texts import mask_secrets
 
 _AT_ONCE = 8  # remote checkpoints that are read side by side

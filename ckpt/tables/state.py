@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import ckpt.formats.rows  # noqa: F401  (which says in one line what is not installed)
-from ckpt.sql.catalog import Catalog, LazyTable
 from ckpt.state.native.entries import flat_schema
 from ckpt.state.native.lookup import KeyPart
 from ckpt.state.native.show import find_partition, read_matching_batches
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import PARTITION, columns_of
 from ckpt.state.reading.reading import Question, choose
+from ckpt.tables.catalog import Catalog, LazyTable
 
 _LOOKED_UP = frozenset(("byte", "short", "integer", "long", "string"))
 """Types for which SQL and Spark agree on equality."""

@@ -3,15 +3,15 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from ckpt.model import Json
-from ckpt.sql.connect import list_problems, read_results
+from ckpt.model import Json, Location
 from ckpt.state.native.json_values import make_plain
+from ckpt.tables.connect import connect, list_problems, read_results, run_sql
 from ckpt.texts import mask_json, mask_secrets
 from ckpt.values import Value
 
@@ -31,6 +31,29 @@ class Answer(Value):
     columns: tuple[AnswerColumn, ...]
     rows: tuple[dict[str, Json], ...]
     problems: tuple[str, ...]  # roots and checkpoints that could not be read
+
+
+def sql(
+    statement: str, *roots: Location, depth: int | None = None, storage_options: Mapping[str, str] | None = None
+) -> Answer:
+    """Ask one question in SQL about the checkpoints below some roots, and read all rows of the answer.
+
+    Args:
+        statement: SQL as DuckDB has it; its tables are those of ``connect``, ``state(...)`` among them.
+        roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
+        depth: How many levels below a root are searched; 0 is the root alone, None is all.
+        storage_options: For the file system of the URIs.
+
+    Raises:
+        UsageError: It is not one question, is wrong, or wants a file, an address or an extension; or there is no root.
+        CkptError: DuckDB is not installed, or state cannot be read. What else cannot be read is in ``problems``.
+
+    >>> ckpt.sql("SELECT max(batch) AS newest FROM batches WHERE committed", "sample_checkpoints/kafka-4.2").rows
+    ({'newest': 5},)
+
+    """
+    connection = connect(*roots, storage_options=storage_options, depth=depth)
+    return read_answer(connection, run_sql(connection, statement))
 
 
 def read_answer(connection: Any, relation: Any) -> Answer:

@@ -1,0 +1,175 @@
+"""Runs the next batches of an unstarted query on a temporary copy of its checkpoint, for ``ckpt.rehearse``.
+
+The sink is Spark's ``noop``. The query runs in a clone of the session, so that no listener of the session sees it.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from ckpt.advice import plain
+from ckpt.advice.words import name_in_python
+from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
+from ckpt.errors import CkptError, UsageError
+from ckpt.inspection.explain.explain import explain
+from ckpt.model import Location
+from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
+from ckpt.new.copy.copy import copy
+from ckpt.new.evolve.plan import EvolveOptions
+from ckpt.new.rehearsal import RehearsalEnd, RehearsedBatch, RehearsedQuery
+from ckpt.query.description import QueryDescription
+from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
+from ckpt.spark.jobs import words_of
+from ckpt.spark.planning import Planner
+from ckpt.spark.preflight import describe
+from ckpt.spark.session import clone_session, hand_over
+from ckpt.state.native.diff import state_diff
+
+_EVERY_SECONDS = 0.02  # how often batches are counted: short ones run on meanwhile
+_FEWEST_RETAINED = 1000  # so that the state before the first batch is there at the end
+_HARMLESS = frozenset(SourceType) - {SourceType.UNKNOWN} - BY_SHAPE
+"""Sources that Spark only reads; other ones may acknowledge or delete what a batch has read."""
+_OUTSIDE = ("schematrackinglocation", "schemalocation")
+"""Options of Delta's reader: a log of schemas that it writes, which is not in the copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The checkpoint of a rehearsal, and how queries are run on copies of it."""
+
+    checkpoint: Location
+    storage_options: Mapping[str, str] | None
+    output_mode: str
+    batches: int
+    seconds: float
+    limit: int  # changed rows of state that are kept
+
+    def describe(self, frame: DataFrame) -> QueryDescription:
+        """Describe a query whose sources stay as they are when it runs. Raises UsageError for any other."""
+        _check_harmless(frame, self.output_mode)
+        description = describe(frame, self.output_mode, self.checkpoint, self.storage_options)
+        _check_sources(description)
+        return description
+
+    def rehearse(
+        self,
+        frame: DataFrame,
+        folder: Path,
+        described: QueryDescription | None = None,
+        wanted: EvolveOptions | None = None,
+    ) -> RehearsedQuery:
+        """Run a query on a copy, which is carried over to it as ``wanted`` says; None: on a plain one."""
+        plan = None
+        if wanted is not None:
+            new = NewCheckpoint(uri=str(folder), new_id=True)
+            plan, _ = evolve_checkpoint(described, self.checkpoint, new, wanted, self.storage_options)
+        if plan is None or plan.refused is not None:
+            copy(self.checkpoint, str(folder), storage_options=self.storage_options, new_id=True)
+        result = _run(frame, folder, self.output_mode, self.batches, self.seconds)
+        if plan is not None:
+            evolved = plan.refused is None and plan.needed
+            result = replace(
+                result,
+                evolved=evolved,
+                refused=None if plan.refused is None else name_in_python(plain(plan.refused)),
+                knows_less=plan.knows_less,
+            )
+        return _compare_state(result, folder, self.limit)
+
+
+def _check_harmless(frame: DataFrame, output_mode: str) -> None:
+    """Raise UsageError where an option of a reader has Spark write to its source."""
+    planner = Planner(frame, output_mode)
+    for number, leaf in enumerate(planner.leaves):
+        options = planner.read_options(leaf)
+        if options.get("cleansource", "off").lower() != "off":
+            raise UsageError(
+                f"source {number} has cleanSource={options['cleansource']}: a rehearsal would delete or move its "
+                "files; rehearse the query without this option"
+            )
+        for option in _OUTSIDE:
+            if option in options:
+                raise UsageError(f"source {number} has {option}: Delta would write to that log of schemas")
+        old_fetching = str(frame.sparkSession.conf.get(KAFKA_OLD_FETCHING, "false")).lower() == "true"
+        if old_fetching and "kafka.group.id" in options:
+            raise UsageError(
+                f"source {number} has kafka.group.id: with {KAFKA_OLD_FETCHING}=true it would join that group"
+            )
+
+
+def _check_sources(description: QueryDescription) -> None:
+    """Raise UsageError for a source that may change when it is read."""
+    for number, source in enumerate(description.sources):
+        if source.kind not in _HARMLESS:
+            raise UsageError(f"source {number} is {source.kind}: ckpt does not know whether reading it changes it")
+
+
+def _run(frame: DataFrame, folder: Path, output_mode: str, batches: int, seconds: float) -> RehearsedQuery:
+    """Run the next batches on a copy; the state is not compared yet."""
+    session = clone_session(frame.sparkSession)
+    session.conf.set(MIN_BATCHES_TO_RETAIN, str(_FEWEST_RETAINED))
+    session.conf.set(RECENT_PROGRESS, str(_FEWEST_RETAINED))
+    _ = session.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
+    end = RehearsalEnd.NO_MORE_ROWS
+    done: tuple[RehearsedBatch, ...] = ()
+    deadline = time.monotonic() + seconds
+    query: Any = None
+    try:
+        writer = hand_over(frame, session).writeStream.format("noop").outputMode(output_mode)
+        query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
+        while True:
+            ended = query.awaitTermination(_EVERY_SECONDS)
+            done = _list_batches(query)
+            if ended or len(done) >= batches:
+                break
+            if time.monotonic() > deadline:
+                end = RehearsalEnd.TIMEOUT
+                break
+    except (PySparkException, Py4JJavaError) as error:
+        done = () if query is None else _list_batches(query)
+        if len(done) < batches:
+            words = words_of(error)
+            explanation = explain(f"{words}\n{error}")
+            return RehearsedQuery(RehearsalEnd.FAILED, done, error=words, explanation=explanation)
+    finally:
+        if query is not None:
+            query.stop()
+    if len(done) >= batches:
+        end = RehearsalEnd.ENOUGH
+    return RehearsedQuery(end, done[:batches])
+
+
+def _list_batches(query: Any) -> tuple[RehearsedBatch, ...]:
+    """The batches that have run so far; a trigger without a batch has no ``addBatch`` among its times."""
+    rows = [json.loads(progress.json()) for progress in query._jsq.recentProgress()]
+    return tuple(
+        RehearsedBatch(
+            row["batchId"],
+            row["numInputRows"],
+            row["sink"]["numOutputRows"] if row["sink"].get("numOutputRows", -1) >= 0 else None,
+            row["durationMs"]["triggerExecution"],
+        )
+        for row in rows
+        if "addBatch" in row["durationMs"]
+    )
+
+
+def _compare_state(result: RehearsedQuery, folder: Path, limit: int) -> RehearsedQuery:
+    """Add what the batches have changed in the state."""
+    checkpoint = open_checkpoint(str(folder))
+    if not result.batches or not checkpoint.operators:
+        return result
+    first, last = result.batches[0].batch, result.batches[-1].batch
+    try:
+        diff = state_diff(str(folder), from_batch=first - 1, to_batch=last, limit=limit)
+    except CkptError as error:
+        return replace(result, state_unknown=str(error).replace(f"{folder}", "the copy"))
+    return replace(result, state=diff.units)

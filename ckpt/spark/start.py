@@ -1,0 +1,144 @@
+"""The calls ``preflight`` and ``describe_query``; of pyspark nothing is imported where no data frame is given."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import fspath
+from typing import TYPE_CHECKING
+
+from ckpt.advice import Option, words
+from ckpt.checkpoint.reader import open_for_start
+from ckpt.errors import UsageError, parse_choice
+from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
+from ckpt.live.asking import ask_sources
+from ckpt.live.sink.reader import ask_sink
+from ckpt.model import Location
+from ckpt.query.description import QueryDescription
+from ckpt.restart.findings import Asked
+from ckpt.spark.installed import find_pyspark_version
+from ckpt.versions import Spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def preflight(
+    checkpoint: Location,
+    *,
+    query: "DataFrame | None" = None,
+    output_mode: str = "append",
+    expect: QueryDescription | str | None = None,
+    old: QueryDescription | str | None = None,
+    spark: Spark | str | None = None,
+    conf: Mapping[str, str] | None = None,
+    progress: Asked | str = Asked.SYNC,
+    must_exist: bool = False,
+    deep: bool = False,
+    sources: bool = False,
+    source_options: Mapping[int, Mapping[str, str]] | None = None,
+    sink: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Readiness:
+    """Judge whether a query can be started now, as ``ckpt preflight`` does; with a data frame, with Spark's answer.
+
+    Without ``query`` it needs no Spark. With it Spark plans the next batch on a temporary copy of the description of
+    the state (from 4.0 on it compares operators and schemas with the query while it plans): no job runs, no source is
+    opened, nothing is written to the checkpoint.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again.
+        query: The streaming data frame whose ``writeStream`` starts the query. One of Spark Connect shows no plan: the
+            checkpoint and the session's settings are judged, and CKPT270 says that the query was not compared.
+        output_mode: Of ``query``: ``append``, ``update`` or ``complete``.
+        expect: Instead of ``query`` its description, of ``ckpt.describe_query``, or the file of that.
+        old: The description, or its file, of the query that wrote the checkpoint, to see what Spark passes over.
+        spark: The version that will start it; by default that of the query, or each that can have written it.
+        conf: Settings of the start; those of the session of ``query`` are known.
+        progress: How it is to be started: ``sync``, ``async``, ``both``, ``realtime`` or ``continuous``.
+        must_exist: The query has run before: hold if no batch is planned there.
+        deep: Read every byte of the state, as ``state_verify`` does.
+        sources: Also ask the sources what they have; with ``query`` with the options of its readers.
+        source_options: For ``sources``: the options of the reader of each source by its number, as ``inspect`` takes
+            them; those of the readers of ``query`` are known.
+        sink: Also read the log of this sink, a Delta table or the folder of a file sink; or what the sink does.
+        storage_options: For the file system of the checkpoint and of the sink.
+
+    Raises:
+        UsageError: ``query`` is not a streaming data frame, or an argument makes no sense with the others.
+        SparkMissing: The Spark of ``query`` is older than 3.5.
+        SourceError: A source cannot be reached, or a package is missing.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> found = ckpt.preflight("sample_checkpoints/async-kafka-4.2", spark="4.2")
+    >>> found.go, found.holds[0].code
+    (False, 'CKPT201')
+
+    """
+    given = {"expect": expect, "spark": spark, "conf": conf, "source_options": source_options}
+    if query is not None and (name := next((name for name, value in given.items() if value is not None), None)):
+        raise UsageError(words("{given} is that of {query}: leave it out", given=Option(name), query=Option("query")))
+    if source_options and not sources:
+        raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
+    opened = open_for_start(checkpoint, storage_options)
+    if deep and opened.state is not None:
+        from ckpt.state.verify.verify import read_every_byte  # it needs the packages of ``native``
+
+        opened = read_every_byte(fspath(checkpoint), storage_options)
+    mode, before = parse_choice(Asked, progress, "progress"), _read_description(old)
+    has = ask_sink(sink, opened.uri, storage_options or {})
+    if query is not None:
+        from ckpt.spark.preflight import ask_readers, plan_start
+
+        start = plan_start(query, opened, output_mode, storage_options)
+        live = ask_readers(query, output_mode, opened) if sources else None
+    else:
+        version = None if spark is None else parse_choice(Spark, spark, "spark")
+        start = PlannedStart(version, conf or {}, query=_read_description(expect), query_file=_name_file(expect))
+        live = ask_sources(opened, source_options or {}, storage_options) if sources else None
+    start = replace(start, old=before, old_file=_name_file(old), progress=mode, must_exist=must_exist)
+    return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+
+
+def describe_query(
+    frame: "DataFrame",
+    *,
+    output_mode: str = "append",
+    checkpoint: Location | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> QueryDescription:
+    """Describe an unstarted query's expectations, for ``ckpt preflight --expect``: ``.write("query.json")``.
+
+    Spark plans the first batch of a new query in an empty temporary folder: no job runs, no source is opened, but user
+    code of transformWithState is initialized. Of the options of a source those are kept that name what it reads, or
+    decide which rows and values come of it (``mode``, ``timestampFormat``); no credential is. The schema of state
+    depends on some settings that a restart takes from the checkpoint: describe a query for its checkpoint if it was not
+    created with the settings of this session.
+
+    Args:
+        frame: The streaming data frame whose ``writeStream`` starts the query; of a classic session.
+        output_mode: ``append``, ``update`` or ``complete``.
+        checkpoint: Plan with the settings that this checkpoint has recorded.
+        storage_options: For the file system of the checkpoint.
+
+    Raises:
+        UsageError: It is not a streaming data frame, its session is one of Spark Connect, or there is no such mode.
+        SparkMissing: Its Spark is older than 3.5.
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+
+    >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    >>> query = ckpt.describe_query(rows.groupBy("value").count(), output_mode="update")
+    >>> [operator.name for operator in query.operators], [source.kind for source in query.sources]
+    (['stateStoreSave'], ['rate-micro-batch'])
+
+    """
+    find_pyspark_version()
+    from ckpt.spark.preflight import describe
+
+    return describe(frame, output_mode, checkpoint, storage_options)
+
+
+def _read_description(query: QueryDescription | str | None) -> QueryDescription | None:
+    return QueryDescription.read(query) if isinstance(query, str) else query
+
+
+def _name_file(query: QueryDescription | str | None) -> str | None:
+    return query if isinstance(query, str) else None
