@@ -49,8 +49,7 @@ from ckpt.query.description import (
     QueryDescription as QueryDescription,
 )
 from ckpt.spark.executors import Executors as Executors
-from ckpt.spark.installed import Session as Session, SparkMissing as SparkMissing
-from ckpt.spark.jobs import SparkFailed as SparkFailed
+from ckpt.spark.installed import Session as Session, SparkFailed as SparkFailed, SparkMissing as SparkMissing
 from ckpt.state.export.request import (
     Action as Action,
     Engine as Engine,

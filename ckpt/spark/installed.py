@@ -51,6 +51,10 @@ class SparkMissing(CkptError):
     """Spark, or something that it needs, is not installed, or too old."""
 
 
+class SparkFailed(CkptError):
+    """Spark could not do what it was asked; the text has its own words."""
+
+
 def find_connect_session(session: Session) -> bool:
     """Tell whether the session of a call, or the active one, is one of Spark Connect."""
     if session.spark is not None:

@@ -11,7 +11,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
-from ckpt.errors import CkptError, one_line
+from ckpt.errors import one_line
+from ckpt.spark.installed import SparkFailed
 from ckpt.texts import mask_secrets
 
 Watcher: TypeAlias = Callable[[int, int], None]
@@ -24,10 +25,6 @@ _WORKER_ENDED = re.compile(
     r"|(?:Broken pipe|Connection reset)[^\n]*\n(?s:.*?)\n\tat org\.apache\.spark\.api\.python\."
 )
 """Said by ``org.apache.spark.api.python.BasePythonRunner`` and ``PythonWorkerFactory``, or thrown in the former."""
-
-
-class SparkFailed(CkptError):
-    """Spark could not do what it was asked; the text has its own words."""
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ckpt.advice import Words, words
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.spark.connect import require_classic
-from ckpt.spark.installed import Session, SparkMissing, check_delta, check_java
-from ckpt.spark.jobs import SparkFailed, translate_failures
+from ckpt.spark.installed import Session, SparkFailed, SparkMissing, check_delta, check_java
+from ckpt.spark.jobs import translate_failures
 
 _QUIET = Path(__file__).parent / "log4j2.properties"
 _LOCAL = {

@@ -14,7 +14,8 @@ from ckpt.formats.text import quoted
 from ckpt.migrate.handoff.plan import handoff
 from ckpt.migrate.handoff.snippets import Language
 from ckpt.migrate.text import plain
-from ckpt.spark.jobs import SparkFailed, translate_failures
+from ckpt.spark.installed import SparkFailed
+from ckpt.spark.jobs import translate_failures
 from ckpt.storage import open_storage
 from ckpt.storage.errors import explain
 from ckpt.texts import mask_json, mask_secrets, quote_path

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ckpt.spark.jobs import SparkFailed, run_jobs, translate_failures
+from ckpt.spark.installed import SparkFailed
+from ckpt.spark.jobs import run_jobs, translate_failures
 
 pyspark = pytest.importorskip("pyspark")
 TRACEBACK = """An exception was thrown from the Python worker:
