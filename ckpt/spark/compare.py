@@ -12,8 +12,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.migrate.comparison import Carried, TwoWays, VersionComparison
 from ckpt.spark.frames import read_raw_frame
-from ckpt.spark.installed import find_pyspark_version
-from ckpt.spark.jobs import Watcher, run_jobs
+from ckpt.spark.installed import Watcher, find_pyspark_version
+from ckpt.spark.jobs import run_jobs
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Question, Reading, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units

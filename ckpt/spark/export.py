@@ -16,8 +16,8 @@ from ckpt.migrate.generate.sources import seen_folder
 from ckpt.migrate.generate.start import start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.frames import flatten_columns, read_initial_frame, read_raw_frame, schema_of
-from ckpt.spark.installed import SparkFailed
-from ckpt.spark.jobs import Watcher, run_jobs, translate_failures, write_counted
+from ckpt.spark.installed import SparkFailed, Watcher
+from ckpt.spark.jobs import run_jobs, translate_failures, write_counted
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
 from ckpt.state.export.request import ExportPart
 from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_target, check_types, folder_and_name

@@ -8,12 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ckpt.errors import CkptError
 from ckpt.extras import install_command
@@ -23,8 +23,8 @@ from ckpt.versions import Spark, known_version
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ckpt.spark.jobs import Watcher
-
+Watcher: TypeAlias = Callable[[int, int], None]
+"""Called with how many of how many are done."""
 OLDEST_JAVA = 17
 """The first Java that Spark 4 runs on."""
 
@@ -41,7 +41,7 @@ class Session:
     spark: "SparkSession | None" = None
     master: str | None = None
     conf: Mapping[str, str] | None = None
-    watcher: "Watcher | None" = None
+    watcher: Watcher | None = None
 
 
 ANY = Session()

@@ -5,18 +5,15 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from ckpt.errors import one_line
-from ckpt.spark.installed import SparkFailed
+from ckpt.spark.installed import SparkFailed, Watcher
 from ckpt.texts import mask_secrets
-
-Watcher: TypeAlias = Callable[[int, int], None]
-"""Told now and then how many tasks of the running stages are done, and of how many."""
 
 _EVERY_SECONDS = 0.25
 _LONGEST = 400

@@ -73,8 +73,8 @@ def preflight(
     (False, 'CKPT201')
 
     """
-    given = {"expect": expect, "spark": spark, "conf": conf, "source_options": source_options}
-    if query is not None and (name := next((name for name, value in given.items() if value is not None), None)):
+    of_the_frame = {"expect": expect, "spark": spark, "conf": conf, "source_options": source_options}
+    if query is not None and (name := next((name for name, value in of_the_frame.items() if value is not None), None)):
         raise UsageError(words("{given} is that of {query}: leave it out", given=Option(name), query=Option("query")))
     if source_options and not sources:
         raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
