@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ckpt.advice import Option, join
 from ckpt.changes.apply import How
 from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
@@ -45,11 +46,13 @@ class ChangeOptions(options.CommonOptions):
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
         """
         must_be_seconds(self.grace)
-        own = {"--deep": self.deep or None, "--apply": self.apply or None, "--backup": self.backup}
+        own = {"deep": self.deep or None, "apply": self.apply or None, "backup": self.backup}
         others = {**(of_plan or {}), **own}
         if self.undo is not None and any(value is not None for value in others.values()):
-            *names, last = others
-            raise UsageError(f"--undo restores everything: leave out {', '.join(names)} and {last}")
+            *names, last = (name if name.isupper() else Option(name) for name in others)
+            raise UsageError.of(
+                "{--undo} restores everything: leave out {names} and {last}", names=join(names, ", "), last=last
+            )
         if (self.apply or self.undo is not None) and self.grace and not self.quiet:
             why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
             typer.echo(f"ckpt: {why}", err=True)

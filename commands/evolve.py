@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import ckpt
+from ckpt.advice import Code
 from ckpt.advice.calls import Value
 from ckpt.errors import UsageError
 
@@ -64,19 +65,19 @@ def evolve(
     """
     request: dict[str, object] = {
         "NEW": new,
-        "--to": to,
-        "--from-query": from_query,
-        "--in-place": in_place or None,
-        "--map-source": map_source,
+        "to": to,
+        "from_query": from_query,
+        "in_place": in_place or None,
+        "map_source": map_source,
     }
-    request |= {"--map-operator": map_operator, "--map-column": map_column, "--default": default, "--start": start}
+    request |= {"map_operator": map_operator, "map_column": map_column, "default": default, "start": start}
     request |= run.words
-    flags = {"--accept-from-now-on": accept_from_now_on, "--new-id": new_id, "--plan": plan}
+    flags = {"accept_from_now_on": accept_from_now_on, "new_id": new_id, "plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
         _check_request(new, to, change, in_place=in_place, of_new=new_id or plan)
         if run.engine is Workers.SPARK and (in_place or plan):
-            raise UsageError("--engine spark writes the state of NEW: leave it out with --in-place and --plan")
+            raise UsageError.of("{--engine=spark} writes the state of NEW: leave it out with {--in-place} and {--plan}")
     with run.executors(quiet=change.quiet) as by, bar(quiet=change.quiet or by is not None, of="files") as watcher:
         evolution, receipt = ckpt.evolve(
             checkpoint,
@@ -87,8 +88,8 @@ def evolve(
             map_source=map_source or (),
             map_operator=map_operator or (),
             map_column=map_column or (),
-            default=options.pairs("--default", default, once=True),
-            start=options.pairs("--start", start, once=True),
+            default=options.pairs("default", default, once=True),
+            start=options.pairs("start", start, once=True),
             accept_from_now_on=accept_from_now_on,
             new_id=new_id,
             plan=plan,
@@ -100,9 +101,9 @@ def evolve(
         "from_query": from_query,
         "map_source": tuple(map_source or ()),
         "map_operator": tuple(map_operator or ()),
-        "start": options.pairs("--start", start, once=True),
+        "start": options.pairs("start", start, once=True),
         "map_column": tuple(map_column or ()),
-        "default": options.pairs("--default", default, once=True),
+        "default": options.pairs("default", default, once=True),
         "accept_from_now_on": accept_from_now_on or None,
     }
     report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", asked=other_options)
@@ -114,12 +115,13 @@ def _check_request(
 ) -> None:
     """Refuse options that do nothing. Raises UsageError."""
     if to is None:
-        raise UsageError("name the changed query: --to query.json, from `ckpt.describe_query`")
+        describe = Code("ckpt.describe_query")
+        raise UsageError.of("name the changed query: {--to} query.json, from {describe}", describe=describe)
     if in_place == (new is not None):
-        raise UsageError("say where: NEW, or --in-place, one of the two")
+        raise UsageError.of("say where: NEW, or {--in-place}, one of the two")
     if in_place and of_new:
-        raise UsageError("--new-id and --plan are for NEW; --in-place prints a plan until --apply")
+        raise UsageError.of("{--new-id} and {--plan} are for NEW; {--in-place} prints a plan until {--apply}")
     if new is not None:
         options.check_stays(new)
         if change.apply or change.backup is not None or change.deep:
-            raise UsageError("--apply, --backup and --deep go with --in-place: NEW is written at once")
+            raise UsageError.of("{--apply}, {--backup} and {--deep} go with {--in-place}: NEW is written at once")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import ckpt
+from ckpt.advice import call
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.explain.explain import Explanation
@@ -43,9 +44,9 @@ def explain(
 
     Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
     """
-    storage_options = options.pairs("--storage-options", storage_option)
+    storage_options = options.pairs("storage_options", storage_option)
     if storage_option and checkpoint is None:
-        raise UsageError("--storage-options is for --checkpoint")
+        raise UsageError.of("{--storage-options} is for {--checkpoint}")
     inspection = (
         inspect(open_checkpoint(checkpoint, storage_options=storage_options, batches=_BATCHES))
         if checkpoint is not None
@@ -63,7 +64,11 @@ def _explain_text(text: str | None, inspection: Inspection | None) -> Explanatio
         raise UsageError("the text is empty")
     if (readable := _is_readable(text)) is not None:
         if not readable:
-            raise UsageError(f"{one_line(text)} is no file: give one, or pipe the text in, as in: ckpt explain -")
+            raise UsageError.of(
+                "{text} is no file: give one, or pipe the text into {explain}",
+                text=one_line(text),
+                explain=call("explain"),
+            )
         return _read(text, Path(text), inspection)
     if " " not in text.strip() and ("/" in text or Path(text).suffix in (".log", ".txt", ".gz", ".out", ".err")):
         raise UsageError(f"there is no file {one_line(text)}")

@@ -3,6 +3,7 @@
 import typer
 
 import ckpt
+from ckpt.advice import Option
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import UsageError
 from ckpt.live.kind import source_options
@@ -44,7 +45,7 @@ def inspect(
     if common.output is Output.HTML and parameter_source is not None and parameter_source.name == "DEFAULT":
         batches = _PLOTTED
     if not deep and (typed := [option for option, word in run.words.items() if word]):
-        raise UsageError(f"{typed[0]} is for --deep")
+        raise UsageError.of("{option} is for {--deep}", option=Option(typed[0]))
     reader = source_options(source_option or ())
     opened = open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet) if deep else checkpoint
     inspection = ckpt.inspect(

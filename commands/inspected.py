@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import NoReturn
 
-from ckpt.advice import CHECKPOINT, Advice, advise, call, plain, run, words
+from ckpt.advice import CHECKPOINT, Advice, Code, advise, call, plain, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.pipelines import parse_version
 from ckpt.checkpoint.sources.file_logs import name_folder
@@ -42,7 +42,10 @@ from .render.advice import read_advice
 from .render.inspection import CheckpointKeys, FindingKeys, InspectionDocument, SourceKeys
 from .render.keys import parse
 
-_WHOLE = "`ckpt inspect CHECKPOINT -o json` without --spark, --progress, --sink and --sources"
+_WHOLE = words(
+    "{inspect} without {--spark}, {--progress}, {--sink} and {--sources}",
+    inspect=Code("ckpt inspect CHECKPOINT -o json"),
+)
 
 
 _NO_ADVICE = advise(
@@ -76,10 +79,10 @@ def read_evidence(path: str) -> tuple[Evidence, CheckpointKeys]:
         document = parse(InspectionDocument, json.loads(text) | {"next": []})  # whose steps follow from the rest
         return _build_evidence(document, path), document.checkpoint
     except KeyError as error:
-        missing = error.args[0]
-        raise CkptError(f"{one_line(path)} has no key {missing!r}: print it again with {_WHOLE}") from error
+        lacks = plain(f"{one_line(path)} has no key {error.args[0]!r}: print it again with ")
+        raise CkptError(lacks + _WHOLE) from error
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise CkptError(f"{one_line(path)} is no document that {_WHOLE} prints") from error
+        raise CkptError(plain(f"{one_line(path)} is no document that ") + _WHOLE + " prints") from error
 
 
 def mask_query(query: QueryDescription) -> QueryDescription:
@@ -90,7 +93,8 @@ def mask_query(query: QueryDescription) -> QueryDescription:
 
 def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     if document.sink is not None or any(source.live is not None for source in document.sources):
-        raise CkptError(f"{one_line(path)} has answers of the sink or the sources, which change: print {_WHOLE}")
+        changing = plain(f"{one_line(path)} has answers of the sink or the sources, which change: print ")
+        raise CkptError(changing + _WHOLE)
     known = {diagnosis.code: diagnosis for diagnosis in all_diagnoses()}
     explained = {reason for keys in document.restart for reason in keys.reasons}
     advice = {
@@ -124,7 +128,8 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
         return forecasts.get((spark.value, progress)) or refuse(spark, progress)
 
     def refuse(spark: Spark, progress: Progress) -> NoReturn:
-        raise CkptError(f"{one_line(path)} does not say what Spark {spark} does ({progress}): print {_WHOLE}")
+        why = plain(f"{one_line(path)} does not say what Spark {spark} does ({progress}): print ")
+        raise CkptError(why + _WHOLE)
 
     origin = document.checkpoint.written_by
     return Evidence(

@@ -154,6 +154,6 @@ def main(
         typer.echo(text)
         raise typer.Exit
     if verbose:
-        raise UsageError("-v goes with --version")
+        raise UsageError.of("{code:-v} goes with {code:--version}")
     if context.invoked_subcommand is None:
         context.fail("Missing command.")

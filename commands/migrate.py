@@ -50,7 +50,7 @@ def changelog(
     could not compare.
     """
     if not verify and (files_only or master is not None or conf):
-        raise UsageError("--files-only, --master and --conf need --verify; nothing else uses Spark")
+        raise UsageError.of("{--files-only}, {--master} and {--conf} need {--verify}; nothing else uses Spark")
     storage_options = common.storage_options
     with session(master, conf, quiet=common.quiet) as with_spark:
         switch = ckpt.migrate_changelog(

@@ -69,7 +69,7 @@ def set_command(
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
-    of_plan = {"--source": source, "--to": to, "--shift": shift, "--expect-batch": expect_batch, "--sink": sink}
+    of_plan = {"source": source, "to": to, "shift": shift, "expect_batch": expect_batch, "sink": sink}
     plan, receipt = offsets_set(
         checkpoint,
         storage_options=change.storage_options,
@@ -101,7 +101,7 @@ def export_command(
 
     Exit status: 0 printed, 2 bad usage, 3 no batch is committed, or it cannot be read.
     """
-    positions = offsets_export(checkpoint, storage_options=options.pairs("--storage-options", storage_option))
+    positions = offsets_export(checkpoint, storage_options=options.pairs("storage_options", storage_option))
     if positions.refused:
         raise CkptError(f"{checkpoint}: nothing to export: {positions.refused}")
     complain(positions.warnings)
@@ -129,12 +129,12 @@ def import_command(
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
-    of_plan = {"FILE": file, "--topic": topic, "--expect-batch": expect_batch}
+    of_plan = {"FILE": file, "topic": topic, "expect_batch": expect_batch}
     plan, receipt = offsets_import(
         checkpoint,
         None if file is None else _read(f"@{file}"),
         storage_options=change.storage_options,
-        topic=options.pairs("--topic", topic, once=True),
+        topic=options.pairs("topic", topic, once=True),
         expect_batch=expect_batch,
         spark=spark or (),
         **change.how(of_plan, accepted),
@@ -165,8 +165,8 @@ def commit(
     """
     storage_options = common.storage_options
     if watch is not None and common.output is not Output.TABLE:
-        raise UsageError(f"--watch prints one document after another: use table, not {common.output}")
-    kafka = options.kafka_options("--group", source_option)
+        raise UsageError.of("{--watch} prints one document after another: use table, not {form}", form=common.output)
+    kafka = options.kafka_options("group", source_option)
     while True:
         with interruptible(), bar(quiet=common.quiet, of="checkpoints") as watcher:
             done = offsets_commit(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ckpt.advice import Option
 from ckpt.errors import UsageError, one_line
 from ckpt.restart.findings import Asked
 from ckpt.storage.locations import is_in_memory
@@ -22,7 +23,7 @@ class Side(StrEnum):
     RIGHT = "right"
 
 
-def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[str, str]:
+def pairs(name: str, words: list[str] | None, *, once: bool = False) -> dict[str, str]:
     """``["key=value", ...]`` as a mapping; of a key given twice the last value counts, or with ``once`` none.
 
     Raises UsageError, also where a word has no ``=``.
@@ -31,9 +32,9 @@ def pairs(option: str, words: list[str] | None, *, once: bool = False) -> dict[s
     for word in words or ():
         key, equals, value = word.partition("=")
         if not (key and equals):
-            raise UsageError(f"{option}: write it as key=value")  # the word may be a secret
+            raise UsageError.of("{option}: write it as key=value", option=Option(name))  # the word may be a secret
         if once and key in values:
-            raise UsageError(f"{option}: {one_line(key)} is given twice")
+            raise UsageError.of("{option}: {key} is given twice", option=Option(name), key=one_line(key))
         values[key] = value
     return values
 
@@ -46,7 +47,7 @@ def key_values(words: list[str] | None) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
     for column, equals, value in (word.partition("=") for word in words or ()):
         if column in values:
-            raise UsageError(f"--key: {one_line(column)} is given twice")
+            raise UsageError.of("{--key}: {column} is given twice", column=one_line(column))
         values[column] = value if equals else None
     return values
 
@@ -56,8 +57,12 @@ def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
     from ckpt.live.kafka.options import SERVERS
     from ckpt.live.kind import source_options
 
-    if SERVERS not in pairs("--source-options", words, once=True):
-        raise UsageError(f"{asked_by} needs the brokers: --source-options {SERVERS}=HOST:PORT")
+    if SERVERS not in pairs("source_options", words, once=True):
+        raise UsageError.of(
+            "{option} needs the brokers: {--source-options} {servers}=HOST:PORT",
+            option=Option(asked_by),
+            servers=SERVERS,
+        )
     return source_options([f"0.{word}" for word in words or ()])[0]
 
 
@@ -125,7 +130,7 @@ class CommonOptions:
     @property
     def storage_options(self) -> dict[str, str]:
         """For the file system. Raises UsageError."""
-        return pairs("--storage-options", self.storage_option)
+        return pairs("storage_options", self.storage_option)
 
 
 SchemaOption = Annotated[

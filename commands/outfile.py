@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ckpt.advice import Option
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.storage.base import temporary
 
 
-def must_be_writable(option: str, path: str) -> None:
+def must_be_writable(name: str, path: str) -> None:
     """Raise UsageError where no file can be written, before anything else is done."""
     file = Path(path)
     if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
-        raise UsageError(f"{option} {one_line(path)}: name a file in a folder that exists")
+        option = Option(name, one_line(path))
+        raise UsageError.of("{option}: name a file in a folder that exists", option=option)
 
 
 @contextmanager

@@ -73,14 +73,15 @@ def preflight(
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
     if fix is None and (backup is not None or grace is not None):
-        raise UsageError("--backup and --grace are for --fix")
+        raise UsageError.of("{--backup} and {--grace} are for {--fix}")
     if old is not None and expect is None:
-        raise UsageError("--old is for --expect")
-    settings = options.pairs("--conf", conf)
+        raise UsageError.of("{--old} is for {--expect}")
+    settings = options.pairs("conf", conf)
     if is_document(checkpoint):
         if deep or sources or source_option or sink is not None or storage_option or fix is not None:
-            raise UsageError(
-                f"{one_line(checkpoint)} is no checkpoint, which --deep, --fix, --sink, --sources and options need"
+            raise UsageError.of(
+                "{file} is no checkpoint, which {--deep}, {--fix}, {--sink}, {--sources} and options need",
+                file=one_line(checkpoint),
             )
         evidence, shown = read_evidence(checkpoint)
         query, before = (None if path is None else mask_query(QueryDescription.read(path)) for path in (expect, old))
@@ -95,7 +96,7 @@ def preflight(
             must_exist=must_exist,
         )
         emit(RecordedPreflightReport(judge_start(evidence, start), checkpoint=shown), output)
-    storage_options = options.pairs("--storage-options", storage_option)
+    storage_options = options.pairs("storage_options", storage_option)
     opened = _open(checkpoint, storage_options, deep=deep)
     readiness = ckpt.preflight(
         opened,

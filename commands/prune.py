@@ -39,6 +39,6 @@ def prune(
         storage_options=change.storage_options,
         keep_batches=keep_batches,
         superseded=superseded,
-        **change.how({"--keep-batches": keep_batches, "--superseded": superseded or None}),
+        **change.how({"keep_batches": keep_batches, "superseded": superseded or None}),
     )
     emit(PruneReport(plan, receipt, backup=change.backup), change.output)

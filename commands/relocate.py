@@ -27,5 +27,5 @@ def relocate(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.relocate(checkpoint, storage_options=change.storage_options, to=to, **change.how({"--to": to}))
+    plan, receipt = ckpt.relocate(checkpoint, storage_options=change.storage_options, to=to, **change.how({"to": to}))
     emit(RelocationReport(plan, receipt, backup=change.backup), change.output)

@@ -45,6 +45,6 @@ def repair(
         leftovers=leftovers,
         spark=spark or (),
         sink=sink,
-        **change.how({"--choose": choose, "--query-id": query_id, "--sink": sink}, accepted),
+        **change.how({"choose": choose, "query_id": query_id, "sink": sink}, accepted),
     )
     emit(WaysReport(plan, receipt, backup=change.backup), change.output)

@@ -38,6 +38,6 @@ def repair_async(
         strategy=strategy,
         spark=spark or (),
         sink=sink,
-        **change.how({"--sink": sink}, accepted),
+        **change.how({"sink": sink}, accepted),
     )
     emit(RepairReport(plan, receipt, backup=change.backup), change.output)

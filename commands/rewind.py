@@ -43,6 +43,6 @@ def rewind(
         restore_sink=restore_sink,
         replay=replay,
         sink=sink,
-        **change.how({"--to-batch": to_batch, "--to-sink-version": to_sink_version, "--sink": sink}, accepted),
+        **change.how({"to_batch": to_batch, "to_sink_version": to_sink_version, "sink": sink}, accepted),
     )
     emit(RewindReport(plan, receipt, backup=change.backup), change.output)

@@ -34,7 +34,7 @@ def session(master: str | None, conf: list[str] | None, *, quiet: bool) -> Itera
     """The Spark that was asked for, with a bar for people who watch; it is not started by this."""
     from ckpt.spark.installed import Session  # not at the top: a plain look imports nothing of it
 
-    settings = options.pairs("--conf", conf)
+    settings = options.pairs("conf", conf)
     with bar(quiet=quiet) as watcher:
         yield Session(master=master, conf=settings, watcher=watcher)
 
@@ -52,13 +52,13 @@ class RunOptions:
     def words(self) -> dict[str, object]:
         """The options as typed, None where they were not."""
         engine = None if self.engine is Workers.NATIVE else self.engine
-        return {"--engine": engine, "--jobs": self.jobs, "--master": self.master, "--conf": self.conf}
+        return {"engine": engine, "jobs": self.jobs, "master": self.master, "conf": self.conf}
 
     @contextmanager
     def executors(self, *, quiet: bool) -> Iterator["Executors | None"]:
         """Spark's executors, if they are to work. Ctrl-C ends the work with one line. Raises UsageError."""
         if self.engine is Workers.NATIVE and (self.master or self.conf):
-            raise UsageError("--master and --conf are for --engine spark")
+            raise UsageError.of("{--master} and {--conf} are for {--engine=spark}")
         with interruptible():
             if self.engine is Workers.NATIVE:
                 yield None

@@ -89,16 +89,16 @@ def scan(
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
-    storage_options = options.pairs("--storage-options", storage_option)
+    storage_options = options.pairs("storage_options", storage_option)
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
-        raise UsageError(f"--watch prints one document after another: use jsonl or table, not {output}")
+        raise UsageError.of("{--watch} prints one document after another: use jsonl or table, not {form}", form=output)
     if watch is not None and resume is not None:
-        raise UsageError("--resume is for one scan, --watch for many")
+        raise UsageError.of("{--resume} is for one scan, {--watch} for many")
     if source_option and not sources:
-        raise UsageError("--source-options is for --sources")
-    kafka = options.kafka_options("--sources", source_option) if sources else None
+        raise UsageError.of("{--source-options} is for {--sources}")
+    kafka = options.kafka_options("sources", source_option) if sources else None
     if textfile is not None:
-        must_be_writable("--textfile", textfile)
+        must_be_writable("textfile", textfile)
     while True:
         with continued_by(resume), bar(quiet=quiet, of="checkpoints") as watcher:
             scan = ckpt.scan(

@@ -22,6 +22,6 @@ def skip(
     it.
     """
     plan, receipt = ckpt.skip(
-        checkpoint, storage_options=change.storage_options, sink=sink, **change.how({"--sink": sink})
+        checkpoint, storage_options=change.storage_options, sink=sink, **change.how({"sink": sink})
     )
     emit(SkipReport(plan, receipt, backup=change.backup), change.output)

@@ -61,13 +61,13 @@ def sql(
     """
     statement, roots = (words[0], words[1:]) if len(words) > 1 else ("-", words)
     if to is None and output is SqlOutput.PARQUET:
-        raise UsageError("-o parquet needs --to FILE")
+        raise UsageError.of("{--output=parquet} needs {--to} FILE")
     if to is not None:
         if output is SqlOutput.TABLE:
-            raise UsageError("--to goes with -o json, jsonl, csv or parquet")
-        must_be_writable("--to", to)
+            raise UsageError.of("{--to} goes with {--output=json}, jsonl, csv or parquet")
+        must_be_writable("to", to)
         _must_be_elsewhere(to)
-    connection = connect(*roots, storage_options=options.pairs("--storage-options", storage_option), depth=depth)
+    connection = connect(*roots, storage_options=options.pairs("storage_options", storage_option), depth=depth)
     if statement == "-" and to is None and sys.stdin.isatty() and sys.stdout.isatty():
         _run_shell(connection, output)
         return
@@ -75,7 +75,7 @@ def sql(
     if not statements:
         raise UsageError("there is no statement on standard input")
     if to is not None and len(statements) > 1:
-        raise UsageError("--to takes the rows of one statement")
+        raise UsageError.of("{--to} takes the rows of one statement")
     for text in statements:
         _answer(connection, run_sql(connection, text), output, to)
     problems = list_problems(connection)
@@ -142,4 +142,8 @@ def _must_be_elsewhere(path: str) -> None:
     for folder in Path(path).resolve().parents:
         logs = any((folder / name).is_dir() for name in (OFFSETS, COMMITS))
         if logs or (folder / METADATA).is_file():
-            raise UsageError(f"--to {one_line(path)}: {one_line(str(folder))} is a checkpoint: name a file elsewhere")
+            raise UsageError.of(
+                "{--to=}: {folder} is a checkpoint: name a file elsewhere",
+                to=one_line(path),
+                folder=one_line(str(folder)),
+            )

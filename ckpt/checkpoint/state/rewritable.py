@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ckpt import settings
+from ckpt.advice import Words, call, words
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.types import fields_of, name_and_type, named_fields
@@ -23,7 +24,7 @@ class Form:
 
 def refuse_rewrite(
     state: StateInventory | None, recorded: Mapping[str, str], old: Form, new: Form, *, of_values: bool = False
-) -> Iterator[str]:
+) -> Iterator[str | Words]:
     """Why state is not written in a new form; nothing where it can be. ``recorded`` are the settings of the offsets.
 
     ``of_values``: rows are made of values, and not bytes that are there moved.
@@ -89,9 +90,13 @@ def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
     return 1 if is_single(operator, store) else partitions
 
 
-def _refuse_operator(operator: Operator, new: Form) -> Iterator[str]:
+def _refuse_operator(operator: Operator, new: Form) -> Iterator[str | Words]:
     families = [family.name for store in operator.stores for family in store.column_families]
     if not families and any(store.key_schema is None for store in operator.stores):
-        yield f"operator {operator.id} has no state schema: `--schema FILE` of `ckpt rewrite` states that of old Spark"
+        yield words(
+            "operator {id} has no state schema: {--schema=FILE} of {rewrite} states that of old Spark",
+            id=operator.id,
+            rewrite=call("rewrite"),
+        )
     if families and new.provider is Provider.HDFS:
         yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"

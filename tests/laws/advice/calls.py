@@ -1,8 +1,9 @@
 """Every call that ckpt can show: those that are declared, and those that are written out anywhere in the code."""
 
 import ast
+import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ckpt.advice import Advice, Blank, Call, Hole, Known, Option, Words
 from ckpt.advice.calls import Value
@@ -24,6 +25,9 @@ FILLED = {
     Hole.OFFSETS: '{"orders":{"0":1}}',
 }
 """What a person may put for a hole; any other is a word as it is."""
+
+
+Node = TypeVar("Node", bound=ast.expr | ast.stmt)
 
 
 class Written(NamedTuple):
@@ -86,11 +90,26 @@ def written_calls() -> Iterator[Written]:
 
 
 def _find_all_calls() -> Iterator[tuple[str, ast.Call]]:
+    yield from _find_all(ast.Call)
+
+
+def _find_all(*kinds: type[Node]) -> Iterator[tuple[str, Node]]:
     for folder in ("ckpt", "commands"):
         for module in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call):
+                if isinstance(node, kinds):
                     yield f"{module.relative_to(ROOT)}:{node.lineno}", node
+
+
+def written_in_errors() -> Iterator[tuple[str, str]]:
+    """Yield each string that is written out where an error is raised or made, or a plan refused, with where it is."""
+    for where, node in _find_all(ast.Raise, ast.Call):
+        if not isinstance(node, ast.Call) or _MAKES_ERRORS.search(ast.unparse(node.func)):
+            texts = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+            yield from ((where, text) for text in texts if isinstance(text, str))
+
+
+_MAKES_ERRORS = re.compile(r"(Error|NoWay|Refused|Damaged|[._]refus\w+)(\.of)?$")
 
 
 def _read(where: str, node: ast.Call) -> Written:

@@ -1,6 +1,7 @@
 """Every command that ckpt shows can be typed: the parser of the command line takes it."""
 
 import ast
+import re
 from collections.abc import Iterator
 from inspect import isfunction, signature
 from string import Formatter
@@ -15,7 +16,14 @@ from ckpt.advice.spelling import GROUPS, list_words, name_command, name_option
 from ckpt.advice.words import _STANDARD
 from commands import main
 from commands.help import Manual, make_context
-from tests.laws.advice.calls import declared_calls, declared_options, fill, written_calls, written_templates
+from tests.laws.advice.calls import (
+    declared_calls,
+    declared_options,
+    fill,
+    written_calls,
+    written_in_errors,
+    written_templates,
+)
 
 _GROUP: Any = typer.main.get_command(main.app)
 _MISUSE: Any = typer.BadParameter.__bases__[0]
@@ -69,8 +77,9 @@ def test_each_call_that_is_written_out_names_a_command_and_its_options() -> None
     assert len(written) > 20
 
 
+_MANUALS = [*Manual("ckpt", _GROUP, make_context(_GROUP, "ckpt")).below()]
 _KNOWN = set().union(
-    *(options_of(manual.command) for manual in Manual("ckpt", _GROUP, make_context(_GROUP, "ckpt")).below()),
+    *(options_of(manual.command) for manual in _MANUALS),
     *(
         map(name_option, signature(getattr(ckpt, name)).parameters)
         for name in ckpt.__all__
@@ -119,6 +128,24 @@ def test_a_template_is_written_out_and_has_every_part() -> None:
         wrong += [f"{where}: {sign!r} in {text.value!r}" for sign in ("`", " --", "ckpt.") if sign in text.value]
     assert wrong == []
     assert len(templates) > 100
+
+
+_COMMANDS = "|".join(re.escape(manual.name) for manual in _MANUALS if " " in manual.name)
+_TYPED = re.compile(rf"(?<![\w{{:-])--?[a-z]|`|\b({_COMMANDS})\b")
+
+
+def test_no_error_types_an_option_or_a_command_into_a_sentence() -> None:
+    """An option there is an ``Option``, a command a ``Call``: who shows the error says how each is written."""
+    written = [*written_in_errors()]
+    assert [(where, text) for where, text in written if _TYPED.search(text)] == []
+    assert len(written) > 1000
+
+
+@pytest.mark.parametrize(
+    "text", ["--engine spark writes", "leave out --in-place", "-o parquet needs", "run ckpt repair first", "see `x`"]
+)
+def test_what_is_typed_into_a_sentence_is_noticed(text: str) -> None:
+    assert _TYPED.search(text)
 
 
 def test_a_wrong_call_is_noticed() -> None:
