@@ -67,8 +67,8 @@ class FieldPlanner:
         if label in self.words.defaults:
             self.words.used.add(f"default {label}")
             text = self.words.defaults[label]
-            said = words("{label} is {text} in all of the state, as {--default} says", label=label, text=text)
-            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, said))
+            by_default = words("{label} is {text} in all of the state, as {--default} says", label=label, text=text)
+            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, by_default))
             return ColumnOrigin(None, text, given=True)
         if name == _TIMEOUT:
             why = "no group of the state has a timeout"
