@@ -200,10 +200,9 @@ def _fill(part: AnyPart, known: Known) -> Iterator[AnyPart]:
     match part:
         case str():
             yield part
-        case Blank.CHECKPOINT if known.checkpoint is not None:
-            yield quote_path(known.checkpoint)
         case Blank():
-            yield known.name(part) or part
+            whole = known.checkpoint if part is Blank.CHECKPOINT else None
+            yield known.name(part) or part if whole is None else quote_path(whole)
         case _:
             yield part.fill(known)
 
