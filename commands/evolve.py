@@ -94,7 +94,7 @@ def evolve(
             new_id=new_id,
             plan=plan,
             jobs=run.jobs,
-            by=by,
+            engine=by,
             **(how if in_place else {**how, "watcher": watcher}),
         )
     other_options: dict[str, Value | None] = {

@@ -38,6 +38,6 @@ def import_state(
     options.check_stays(form.new)
     with RunOptions(engine, None, master, conf).writing(quiet=common.quiet) as (by, watcher):
         rewrite = ckpt.import_state(
-            export, like=like, storage_options=storage_options, jobs=jobs, by=by, watcher=watcher, **asdict(form)
+            export, like=like, storage_options=storage_options, jobs=jobs, engine=by, watcher=watcher, **asdict(form)
         )
     emit(ImportReport(rewrite, like, export), common.output)

@@ -78,5 +78,5 @@ def open_deep(
     run = run or RunOptions()
     with run.executors(quiet=quiet) as by, reading(quiet=quiet) as (tell, watcher):
         return read_every_byte(
-            uri, storage_options, batches=batches, jobs=run.jobs, by=by, announce=tell, watcher=watcher
+            uri, storage_options, batches=batches, jobs=run.jobs, engine=by, announce=tell, watcher=watcher
         )

@@ -75,7 +75,7 @@ def rewrite(
             accept_fewer_versions=accept_fewer_versions,
             schema=schema,
             jobs=run.jobs,
-            by=by,
+            engine=by,
             watcher=watcher,
             **{name: value for name, value in asdict(form).items() if name != "new"},
         )

@@ -46,7 +46,7 @@ def show(
             key=options.key_values(key),
             limit=limit,
             jobs=run.jobs,
-            by=by,
+            engine=by,
             **asdict(unit),
         )
     emit(RowsReport(rows), common.output)
@@ -77,7 +77,7 @@ def count(
             batch=batch,
             key=options.key_values(key),
             jobs=run.jobs,
-            by=by,
+            engine=by,
             **asdict(unit),
         )
     emit(CountsReport(counts), common.output)
@@ -116,7 +116,7 @@ def diff(
             to_batch=to_batch,
             limit=limit,
             jobs=run.jobs,
-            by=by,
+            engine=by,
             **asdict(unit),
         )
     emit(DiffReport(diff), common.output)
@@ -148,7 +148,7 @@ def keys(
             batch=batch,
             limit=limit,
             jobs=run.jobs,
-            by=by,
+            engine=by,
             **asdict(unit),
         )
     emit(SizesReport(sizes, skew), common.output)

@@ -23,6 +23,6 @@ def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run
     storage_options = common.storage_options
     with run.executors(quiet=common.quiet) as by, reading(quiet=common.quiet) as (tell, watcher):
         verification = state_verify(
-            checkpoint, storage_options=storage_options, jobs=run.jobs, by=by, announce=tell, watcher=watcher
+            checkpoint, storage_options=storage_options, jobs=run.jobs, engine=by, announce=tell, watcher=watcher
         )
     emit(VerificationReport(verification), common.output)

@@ -38,7 +38,7 @@ class NewCheckpoint:
     new_id: bool = False
     plan: bool = False  # only say what would be written
     jobs: int | None = None  # processes at a time; None: as many as are worth it
-    by: "Exchange | None" = None  # who makes state files, if not processes of this machine
+    engine: "Exchange | None" = None  # who makes state files, if not processes of this machine
     watcher: Watcher | None = None
 
 
@@ -72,7 +72,7 @@ def _write_new(
     query: QueryDescription, wanted: EvolveOptions, uri: str, options: Mapping[str, str], new: NewCheckpoint
 ) -> EvolvePlan:
     """Write a new checkpoint; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
-    if new.plan and new.by is not None:
+    if new.plan and new.engine is not None:
         raise UsageError(BOOK.text("evolve_plan_here"))
     check_apart(uri, new.uri)
     own = choose_options(uri, options)
@@ -86,12 +86,12 @@ def _write_new(
                 made = open_new(stack.enter_context(make_temporary_folder()), {})
             else:
                 made = placing.make_attempt()
-                stack.callback(_discard, made, new.by)
+                stack.callback(_discard, made, new.engine)
             checkpoint = plan.inspection.checkpoint
             if plan.state.makes_files:
                 from ckpt.new.evolved_state import make_state  # not at the top: no other plan needs its libraries
 
-                plan = plan.add_made(make_state(checkpoint, plan.state, made, own, new.by, new.jobs))
+                plan = plan.add_made(make_state(checkpoint, plan.state, made, own, new.engine, new.jobs))
             view = view_changed(storage, checkpoint.listing, plan.steps, made=made.storage, copied=True)
             plan = judge_evolution(view, plan, query)
             if plan.refused is not None:
@@ -108,9 +108,9 @@ def _write_new(
     raise AssertionError
 
 
-def _discard(made: Placing, by: "Exchange | None") -> None:
+def _discard(made: Placing, engine: "Exchange | None") -> None:
     """Remove everything that was written, also by tasks that have not reported it."""
-    if by is not None and made.begun:
+    if engine is not None and made.begun:
         made.adopt_all(STATE)
     made.discard()
 

@@ -28,16 +28,16 @@ def make_state(
     plan: StatePlan,
     made: Placing,
     options: Mapping[str, str],
-    by: Exchange | None,
+    engine: Exchange | None,
     jobs: int | None,
 ) -> dict[str, int]:
     """Make the files that a plan asks for, and return their bytes by path. Raises CkptError.
 
-    ``options`` are for the file system of the checkpoint; ``by`` makes rows, or ``jobs`` processes of this machine.
+    ``options`` are for the file system of the checkpoint; ``engine`` makes rows, or ``jobs`` processes of this machine.
     """
     made.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
     sizes = {}
-    for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, by, jobs)):
+    for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, engine, jobs)):
         for path, data in files.items():
             if isinstance(data, int):
                 made.adopt(path, data)
@@ -60,7 +60,7 @@ def _make_empty(checkpoint: Checkpoint, plan: StatePlan) -> Iterator[Mapping[str
 
 
 def _make_rows(
-    plan: StatePlan, made: Placing, options: Mapping[str, str], by: Exchange | None, jobs: int | None
+    plan: StatePlan, made: Placing, options: Mapping[str, str], engine: Exchange | None, jobs: int | None
 ) -> Iterator[Mapping[str, bytes | int]]:
     """The files of stores whose rows get other columns; of one that a task has written its bytes."""
     if plan.rows is None or plan.form is None:
@@ -73,6 +73,6 @@ def _make_rows(
         store: None if columns is None else ColumnReshaping(columns, form.provider)
         for store, columns in plan.columns.items()
     }
-    writes = by is not None and by.writes
+    writes = engine is not None and engine.writes
     move = Move(chosen, form, state, (), None, made.storage.uri, made.options, writes, reshapings)
-    yield from (outcome.files for _, outcome in run_move(move, by, jobs) if outcome.files is not None)
+    yield from (outcome.files for _, outcome in run_move(move, engine, jobs) if outcome.files is not None)

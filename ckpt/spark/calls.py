@@ -148,7 +148,7 @@ def evolve(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
-    by: "Executors | None" = None,
+    engine: "Executors | None" = None,
     **how: Unpack[How],
 ) -> ChangeResult[EvolvePlan]:
     """Let a changed query continue: all that ``ckpt evolve`` does.
@@ -179,7 +179,7 @@ def evolve(
         plan: Only say what would be written to ``new``.
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
-        by: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``. With ``new``
             its ``watcher`` is called with the number of files written so far, and the number of all.
 
@@ -202,11 +202,11 @@ def evolve(
     described = _describe(to, output_mode, checkpoint, storage_options)
     words = (map_source, map_operator, map_column, default, start, from_query)
     wanted = EvolveOptions.parse(*words, accept_from_now_on=accept_from_now_on)
-    if new is None and by is not None:
-        raise UsageError.of("{--by} writes state, and in place none changes: leave it out")
+    if new is None and engine is not None:
+        raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
     into = None
     if new is not None:
-        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, by=by, watcher=how.get("watcher"))
+        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, engine=engine, watcher=how.get("watcher"))
     return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
 
 

@@ -30,7 +30,7 @@ class _Job(NamedTuple):
 
 @dataclass(slots=True)
 class Executors:
-    """Spark's executors, which do the work of a call that takes this as ``by``, partition by partition.
+    """Spark's executors, which do the work of a call that takes this as ``engine``, partition by partition.
 
     They write the state of ``rewrite``, ``import_state`` and ``write_state``, and read that of ``state_verify``,
     ``state_count``, ``state_diff`` and ``state_keys``. Each executor has to have this version of ckpt with its extra
@@ -40,9 +40,9 @@ class Executors:
     left, as far as it can be removed), and UsageError if the session is one of Spark Connect, or settings come too
     late. A session that is started for the work ends with it, or with a ``with`` statement around several calls.
 
-    >>> by = ckpt.types.Executors(ckpt.types.Session(master="local[2]"))
+    >>> executors = ckpt.types.Executors(ckpt.types.Session(master="local[2]"))
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
-    >>> ckpt.rewrite(old, "memory://on-spark", partitions=5, plan=True, by=by).new.partitions
+    >>> ckpt.rewrite(old, "memory://on-spark", partitions=5, plan=True, engine=executors).new.partitions
     5
 
     """

@@ -19,8 +19,8 @@ OF_THE_TERMINAL = {"output", "quiet", "help", "watch", "textfile", "fail_on"}
 """Options that say how an answer is printed, how often, and what exit status it has."""
 BARS = {"watcher", "announce"}
 """Arguments that are called with how far the work is; in a terminal a bar shows it."""
-WORKERS = {"engine", "master", "conf", "by", "session", "jobs"}
-"""Who works: a terminal starts Spark (``--engine``, ``--master``, ``--conf``); Python has a session, or executors."""
+WORKERS = {"master", "conf", "session", "jobs"}
+"""Which Spark works: a terminal starts it (``--master``, ``--conf``); Python has a session, or ``Executors`` of one."""
 ACCEPTED = {"accept_skip", "accept_replay"}
 """Arguments that every change takes, also one that neither leaves rows out nor reads them again; it needs no option."""
 ELSEWHERE: dict[str, Callable[..., Any]] = {
@@ -29,6 +29,7 @@ ELSEWHERE: dict[str, Callable[..., Any]] = {
 }
 """Calls that have another name."""
 EXCEPTIONS = {
+    ("inspect", "engine"): "of --deep; in Python ``state_verify`` has it",
     ("preflight", "query"): "in Python a data frame can be the query",
     ("preflight", "output_mode"): "of a query that is a data frame",
     ("preflight", "fix"): "for an init container, which runs no Python",

@@ -67,7 +67,7 @@ ANSWERS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", ANSWERS if EVERY_CASE else ("show", "inspect --deep"))
 def test_executors_answer_as_one_machine(name: str, wide: str, by: Any, tasks: Callable[[], int]) -> None:
-    here, there = ANSWERS[name](wide), ANSWERS[name](wide, by=by)
+    here, there = ANSWERS[name](wide), ANSWERS[name](wide, engine=by)
     assert repr(there) == repr(here)
     assert str(there) == str(here)
     assert there == here
@@ -76,12 +76,12 @@ def test_executors_answer_as_one_machine(name: str, wide: str, by: Any, tasks: C
 
 @EACH
 def test_they_compare_it(wide: str, by: Any) -> None:
-    assert ckpt.state_diff(str(SAMPLE), wide, by=by) == ckpt.state_diff(str(SAMPLE), wide)
+    assert ckpt.state_diff(str(SAMPLE), wide, engine=by) == ckpt.state_diff(str(SAMPLE), wide)
 
 
 @pytest.mark.parametrize("partitions", [MANY, pytest.param(5, marks=EACH)])
 def test_they_write_it(partitions: int, wide: str, by: Any, tasks: Callable[[], int], tmp_path: Path) -> None:
-    ckpt.rewrite(wide, str(tmp_path / "new"), provider="rocksdb", partitions=partitions, by=by)
+    ckpt.rewrite(wide, str(tmp_path / "new"), provider="rocksdb", partitions=partitions, engine=by)
     assert 0 < tasks() <= SLICES + (0 if partitions == MANY else partitions)
     assert state(tmp_path / "new") == state(SAMPLE)
     assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
@@ -94,7 +94,7 @@ def test_one_damaged_file_is_named(wide: str, by: Any, tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    (damage,) = ckpt.state_verify(str(tmp_path / "new"), by=by).damages
+    (damage,) = ckpt.state_verify(str(tmp_path / "new"), engine=by).damages
     assert damage.path == f"state/0/{MANY - 1}/10.snapshot"
     with pytest.raises(CkptError, match=rf"state/0/{MANY - 1}/10\.snapshot"):
-        ckpt.state_count(str(tmp_path / "new"), by=by)
+        ckpt.state_count(str(tmp_path / "new"), engine=by)

@@ -37,7 +37,7 @@ def import_state(
     new_id: bool = False,
     plan: bool = False,
     jobs: int | None = None,
-    by: Exchange | None = None,
+    engine: Exchange | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint whose state is an export that was edited; without Spark.
@@ -57,7 +57,7 @@ def import_state(
         new_id: Give the new checkpoint a query id of its own.
         plan: Check all rows, and only say what would be written.
         jobs: How many processes check and make files, at most; by default as many as there are cores.
-        by: Who checks and writes: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who checks and writes: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
@@ -81,7 +81,7 @@ def import_state(
     source = open_export(export, choose_options(export, storage_options or {}))
     form = (provider, partitions, format_version)
     return _write(
-        source, fspath(like), new, storage_options or {}, form, by, jobs, new_id=new_id, plan=plan, watcher=watcher
+        source, fspath(like), new, storage_options or {}, form, engine, jobs, new_id=new_id, plan=plan, watcher=watcher
     )
 
 
@@ -95,7 +95,7 @@ def write_state(
     partitions: int | None = None,
     format_version: int | None = None,
     new_id: bool = False,
-    by: Exchange | None = None,
+    engine: Exchange | None = None,
 ) -> Rewrite:
     """Import frames in memory instead of an export.
 
@@ -110,8 +110,8 @@ def write_state(
         partitions: As of ``import_state``.
         format_version: As of ``import_state``.
         new_id: As of ``import_state``.
-        by: As of ``import_state``: ``ckpt.types.Executors()`` leaves a DataFrame of Spark where it is; else its rows
-            come here.
+        engine: As of ``import_state``: ``ckpt.types.Executors()`` leaves a DataFrame of Spark where it is; else its
+            rows come here.
 
     Raises:
         CkptError: As of ``import_state``.
@@ -123,9 +123,9 @@ def write_state(
     [('operator 0', 3)]
 
     """
-    source = Frames(frames if by is not None else {label: table_of(frame) for label, frame in frames.items()})
+    source = Frames(frames if engine is not None else {label: table_of(frame) for label, frame in frames.items()})
     form = (provider, partitions, format_version)
-    return _write(source, fspath(like), new, storage_options or {}, form, by, None, new_id=new_id)
+    return _write(source, fspath(like), new, storage_options or {}, form, engine, None, new_id=new_id)
 
 
 def _write(
@@ -134,7 +134,7 @@ def _write(
     new: str,
     options: Mapping[str, str],
     form: tuple[str | None, int | None, int | None],
-    by: Exchange | None,
+    engine: Exchange | None,
     jobs: int | None,
     *,
     new_id: bool,
@@ -150,10 +150,10 @@ def _write(
         _check_belongs(source, like, options, chosen)
         rewrite = replace(rewrite, imported=True, exported_id=source.query_id)
     counts: Counter[str] = Counter()
-    files = partial(fill, chosen, rewrite, source, options, by, jobs, counts)
+    files = partial(fill, chosen, rewrite, source, options, engine, jobs, counts)
     count = partial(_count_rows, source, rewrite, counts)
     if not plan:
-        writes = by is not None and by.writes
+        writes = engine is not None and engine.writes
         return make_new(chosen, selection, rewrite, options, files, count, watcher, tasks_write=writes)
     deque(files(None), maxlen=0)
     return replace(rewrite, units=tuple(count()))

@@ -178,7 +178,7 @@ def fill(
     rewrite: Rewrite,
     source: Export | Frames,
     options: Mapping[str, str],
-    by: Exchange | None,
+    engine: Exchange | None,
     jobs: int | None,
     counts: Counter[str],
     state: NewState | None,
@@ -188,10 +188,10 @@ def fill(
     ``counts`` gets the rows of each unit. By default ``jobs`` processes do it; None is as many as are worth it. Raises
     CkptError.
     """
-    by = by or ThroughFiles(Processes(_count_processes(chosen, source, jobs)))
+    engine = engine or ThroughFiles(Processes(_count_processes(chosen, source, jobs)))
     export = source if isinstance(source, Export) else None
     new = (rewrite.old, rewrite.new, rewrite.into, options)
-    work = Workplace(chosen, *new, source.place, export, state, by.writes)
+    work = Workplace(chosen, *new, source.place, export, state, engine.writes)
     sources: list[FileSource | TableSource] = []
     frames = []
     for label in work.units:
@@ -203,7 +203,7 @@ def fill(
             frames.append(FrameSource(frame, partial(_wrap_frame, label)))
         else:
             sources.append(TableSource(label, 0, 0, Piece(None, table_of(frame))))
-    for _, (files, rows) in by.exchange(work, sources, [*work.targets], frames):
+    for _, (files, rows) in engine.exchange(work, sources, [*work.targets], frames):
         counts.update(rows)
         yield files
 

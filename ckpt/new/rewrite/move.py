@@ -270,7 +270,7 @@ def move_state(
     rewrite: Rewrite,
     options: Mapping[str, str],
     tally: Tally,
-    by: Exchange | None,
+    engine: Exchange | None,
     jobs: int | None,
     state: NewState,
     *,
@@ -281,13 +281,20 @@ def move_state(
     By default they are moved in ``jobs`` processes of this machine; None is as many as are worth it.
     """
     union, provider = rewrite.union, state.provider
-    rest = (state, rewrite.keys, rewrite.among or rewrite.where, rewrite.into, options, by is not None and by.writes)
+    rest = (
+        state,
+        rewrite.keys,
+        rewrite.among or rewrite.where,
+        rewrite.into,
+        options,
+        engine is not None and engine.writes,
+    )
     move = Move(chosen, rewrite.old, *rest)
     if union is not None:
         others = zip(union.chosen[1:], rewrite.merged[1:], strict=True)
         move.others = tuple(Move(other, plan.old, *rest) for other, plan in others)
         move.combining = {store: RowMerging(columns, provider) for store, columns in union.combining.items()}
-    for task, outcome in run_move(move, by, jobs):
+    for task, outcome in run_move(move, engine, jobs):
         tally.add(outcome.tally)
         dropping = rewrite.leaving.get(task.operator)
         if isinstance(dropping, Dropping):
@@ -302,10 +309,10 @@ def move_state(
         raise CannotRewrite.of("{rows} of {why}: {names}", why=why, **parts)
 
 
-def run_move(move: Move, by: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:
+def run_move(move: Move, engine: Exchange | None, jobs: int | None) -> Iterator[tuple[Task, TaskOutcome]]:
     """Move all stores, by default in ``jobs`` processes of this machine. Raises Undecodable, StorageError."""
-    if by is None:
+    if engine is None:
         of_stores = (each.find_files(operator.id, store.name) for each in move.moves for operator, store in each.stores)
         files = [file for of_store in of_stores for file in of_store.values()]
-        by = ThroughFiles(Processes(count_processes(move.chosen, files, jobs, _WORTH_A_PROCESS)))
-    yield from by.exchange(move, move.sources, [*move.targets])
+        engine = ThroughFiles(Processes(count_processes(move.chosen, files, jobs, _WORTH_A_PROCESS)))
+    yield from engine.exchange(move, move.sources, [*move.targets])

@@ -52,7 +52,7 @@ def rewrite(
     schema: str | None = None,
     plan: bool = False,
     jobs: int | None = None,
-    by: Exchange | None = None,
+    engine: Exchange | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
     """Write a new checkpoint with the state of this one, which is only read; without Spark.
@@ -92,7 +92,7 @@ def rewrite(
         plan: Only say what would be written, and refuse what would be refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
-        by: Who moves the rows: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who moves the rows: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
@@ -136,9 +136,9 @@ def rewrite(
             results = []
             for chosen, selection, rewrite in plans:
                 tally = Tally()
-                fill = partial(move_state, chosen, rewrite, options, tally, by, jobs, accept_loss=accept_loss)
+                fill = partial(move_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=accept_loss)
                 count = partial(_count_rows, chosen, rewrite, tally)
-                writes = by is not None and by.writes
+                writes = engine is not None and engine.writes
                 results.append(
                     make_new(
                         chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes, written=written

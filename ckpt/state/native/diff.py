@@ -78,7 +78,7 @@ def state_diff(
     to_batch: int | None = None,
     limit: int = 20,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateDiff:
     """Compare the state after two batches of a checkpoint, or of two checkpoints; every unit that fits.
@@ -95,7 +95,7 @@ def state_diff(
         to_batch: The later batch, of ``other``; by default the newest committed.
         limit: How many rows of each unit are given at most; all are counted.
         jobs: How many processes read large state at a time; by default as many as there are cores.
-        by: Who compares: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who compares: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:
@@ -117,9 +117,9 @@ def state_diff(
     for old, new in _match_units(before, after):
         what = after, new, limit
         if _list_partitions(before, old) == _list_partitions(after, new):
-            parts = [*map_partitions(before, old, _diff_partition, what, jobs, by)]
+            parts = [*map_partitions(before, old, _diff_partition, what, jobs, engine)]
         else:
-            run = (by or Processes(1)).run(open_unit, (_diff_partition, before, old, what), [None])
+            run = (engine or Processes(1)).run(open_unit, (_diff_partition, before, old, what), [None])
             parts = [diff for _, diff in run]
         units.append(_join_diffs(old, parts, limit))
     return StateDiff(path, later, before.moment, after.moment, tuple(units))

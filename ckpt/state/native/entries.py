@@ -264,9 +264,9 @@ def _read_rows(chosen: Chosen, unit: StateUnit, columns: Columns | None, partiti
     return map(_Batch, batches_of(chosen, unit, columns, partition))
 
 
-def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None, by: Runner | None = None) -> int:
+def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None, engine: Runner | None = None) -> int:
     """How many rows a unit has. Raises what reading raises."""
-    return sum(map_partitions(chosen, unit, _count_rows, None, jobs, by))
+    return sum(map_partitions(chosen, unit, _count_rows, None, jobs, engine))
 
 
 def _count_rows(chosen: Chosen, unit: StateUnit, _: None, partition: int) -> Iterator[int]:
@@ -279,22 +279,22 @@ def map_partitions(
     work: UnitWork,
     what: Any,
     jobs: int | None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     only: int | None = None,
 ) -> Generator[Any, None, None]:
     """The results of each partition of a unit, or of one, in order.
 
-    ``by`` does the work; by default this process, and others where there is enough to share. Raises UsageError for an
-    impossible ``jobs``.
+    ``engine`` does the work; by default this process, and others where there is enough to share. Raises UsageError for
+    an impossible ``jobs``.
     """
     files = list(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only))
     count = count_processes(chosen, files, jobs)
     with ExitStack() as stack:
         environment: Mapping[str, str] = os.environ
-        if by is None and count > 1:  # nothing of the processes stays if they are killed
+        if engine is None and count > 1:  # nothing of the processes stays if they are killed
             environment = {**os.environ, "TMPDIR": stack.enter_context(make_temporary_folder())}
         partitions = [own.place.partition for own in files]
-        runner = by or Processes(count, environment)
+        runner = engine or Processes(count, environment)
         results = runner.run(open_unit, (work, chosen, unit, what), partitions, ordered=True)
         yield from (result for _, result in stack.enter_context(closing(results)))
 

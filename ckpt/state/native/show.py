@@ -97,7 +97,7 @@ def state_show(
     key: Mapping[str, str | None] | None = None,
     limit: int = 20,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateRows:
     """Show rows of the state after a committed batch, read without Spark.
@@ -113,7 +113,7 @@ def state_show(
             binaries in base64, arrays in JSON; None is NULL.
         limit: How many rows at most.
         jobs: How many processes search large state for a key at a time; by default as many as there are cores.
-        by: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:
@@ -133,10 +133,10 @@ def state_show(
     only = find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
     what = parts, limit + 1, only is not None
-    if by is None and (only is not None or not parts):  # the first partitions have enough, or one has all
+    if engine is None and (only is not None or not parts):  # the first partitions have enough, or one has all
         shown = _show_matches(chosen, unit, what, only)
     else:
-        shown = map_partitions(chosen, unit, _show_matches, what, jobs, by, only)
+        shown = map_partitions(chosen, unit, _show_matches, what, jobs, engine, only)
     with closing(shown):
         for objects in shown:
             rows += objects
@@ -170,7 +170,7 @@ def state_count(
     batch: int | None = None,
     key: Mapping[str, str | None] | None = None,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateCounts:
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
@@ -181,7 +181,7 @@ def state_count(
         batch: The id of a committed batch, by default the newest.
         key: Count only rows of this key, as of ``state_show``.
         jobs: How many processes read large state at a time; by default as many as there are cores.
-        by: Who counts: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who counts: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:
@@ -199,9 +199,9 @@ def state_count(
         parts = parse_key_parts(columns_of(unit), key or {})
         if parts:
             only = find_partition(chosen, unit, parts)
-            total = sum(map_partitions(chosen, unit, _count_matches, (parts, only is not None), jobs, by, only))
+            total = sum(map_partitions(chosen, unit, _count_matches, (parts, only is not None), jobs, engine, only))
         else:
-            total = count_rows(chosen, unit, jobs, by)
+            total = count_rows(chosen, unit, jobs, engine)
         counts.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(counts))
 
@@ -277,7 +277,7 @@ def state_keys(
     batch: int | None = None,
     limit: int = 20,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateSizes:
     """Find the keys with the most bytes after a committed batch, and measure each partition, without Spark.
@@ -291,7 +291,7 @@ def state_keys(
         batch: The id of a committed batch, by default the newest.
         limit: How many keys at most.
         jobs: How many processes read large state at a time; by default as many as there are cores.
-        by: Who measures: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who measures: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         part: Which part of the state.
 
     Raises:
@@ -310,7 +310,7 @@ def state_keys(
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []
     partitions = []
-    with closing(map_partitions(chosen, unit, _measure_partition, (own, limit), jobs, by)) as measured:
+    with closing(map_partitions(chosen, unit, _measure_partition, (own, limit), jobs, engine)) as measured:
         for size, heaviest in measured:
             partitions.append(size)
             keys = sorted([*keys, *heaviest], key=lambda key: (-key.bytes, -key.rows))[:limit]

@@ -45,7 +45,7 @@ FileOutcome: TypeAlias = Verdict | str | None
 
 
 def check_files(
-    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, by: Runner | None = None
+    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, engine: Runner | None = None
 ) -> Iterator[tuple[NeededFile, FileOutcome]]:
     """Check each file, one after the other, or side by side in processes; outcomes come as files are done.
 
@@ -54,7 +54,7 @@ def check_files(
     count = min(jobs, sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1)
     if count > 1:
         files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
-    return (by or Processes(count)).run(_open_checker, (uri, dict(options)), files)
+    return (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files)
 
 
 def _open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:

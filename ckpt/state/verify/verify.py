@@ -54,7 +54,7 @@ def state_verify(
     *,
     storage_options: Mapping[str, str] | None = None,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     announce: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> StateVerification:
@@ -64,7 +64,7 @@ def state_verify(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For its file system, where it is remote.
         jobs: How many processes work at a time; by default as many as there are cores.
-        by: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
         announce: Called once, before anything is read, with how much that will be.
         watcher: Called with the bytes read so far, and with those of all files.
 
@@ -77,7 +77,9 @@ def state_verify(
     (26, (), ((0, 9),))
 
     """
-    opened = read_every_byte(fspath(checkpoint), storage_options, jobs=jobs, by=by, announce=announce, watcher=watcher)
+    opened = read_every_byte(
+        fspath(checkpoint), storage_options, jobs=jobs, engine=engine, announce=announce, watcher=watcher
+    )
     refuse_links_out(opened)
     verification = opened.state.every_byte if opened.state else None
     if verification is None:
@@ -100,7 +102,7 @@ def read_every_byte(
     *,
     batches: int = 10,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     announce: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> Checkpoint:
@@ -108,7 +110,7 @@ def read_every_byte(
     options = storage_options or {}
     storage = open_live_version(uri, options)
     try:
-        look_at_every_byte(storage, options, jobs=jobs, by=by, announce=announce, watcher=watcher)
+        look_at_every_byte(storage, options, jobs=jobs, engine=engine, announce=announce, watcher=watcher)
     except LeadsOut:
         return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
     return look_beside(read_checkpoint(storage, batches=batches), options)
@@ -119,7 +121,7 @@ def look_at_every_byte(
     options: Mapping[str, str],
     *,
     jobs: int | None = None,
-    by: Runner | None = None,
+    engine: Runner | None = None,
     announce: Callable[[Estimate], None] | None = None,
     watcher: Watcher | None = None,
 ) -> None:
@@ -138,10 +140,10 @@ def look_at_every_byte(
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if announce is not None:
         announce(Estimate(len(needed.files), needed.bytes))
-    verified = _verify_files(storage.uri, options, needed, jobs or os.cpu_count() or 1, by, watcher)
+    verified = _verify_files(storage.uri, options, needed, jobs or os.cpu_count() or 1, engine, watcher)
     infos = ((file.path, checkpoint.listing.info(file.path)) for file in needed.files)
     verified = replace(verified, files={path: info for path, info in infos if info is not None})
-    storage.look_deeper = partial(_read_with_verdicts, verified, storage.uri, options, by or Processes(1))
+    storage.look_deeper = partial(_read_with_verdicts, verified, storage.uri, options, engine or Processes(1))
 
 
 def _read_with_verdicts(
@@ -204,14 +206,14 @@ def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:
 
 
 def _verify_files(
-    uri: str, options: Mapping[str, str], needed: Needed, jobs: int, by: Runner | None, watcher: Watcher | None
+    uri: str, options: Mapping[str, str], needed: Needed, jobs: int, engine: Runner | None, watcher: Watcher | None
 ) -> Verified:
     from ckpt.state.verify.one_file import check_files
 
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
-    for file, outcome in check_files(uri, options, needed.files, jobs, by):
+    for file, outcome in check_files(uri, options, needed.files, jobs, engine):
         if isinstance(outcome, Verdict):
             wrong[file.path] = outcome
         elif outcome is not None:

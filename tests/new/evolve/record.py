@@ -49,7 +49,7 @@ def ask_columns(session: Session, case: ColumnCase, folder: Path, by: Executors 
         map_column=case.map_column,
         default=dict(case.default),
         accept_from_now_on=True,
-        by=by,
+        engine=by,
     )
     if plan.refused is not None:
         return {"refused": str(plan.refused).replace(str(folder), "FOLDER")}

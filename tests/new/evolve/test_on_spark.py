@@ -46,7 +46,7 @@ def test_they_write_what_one_machine_does(sample: str, key: list[tuple[str, str]
             str(places[name]),
             to=str(new),
             from_query=str(old),
-            by=who,
+            engine=who,
             default={"more": "x"} if key == MORE else {},
             accept_from_now_on=True,
         )
@@ -74,5 +74,5 @@ def test_a_task_that_fails_leaves_nothing(key: list[tuple[str, str]], by: Any, c
     query = describe_aggregates(tmp_path / "new.json", COUNT, key=key)
     default = {"more": "x"} if key == MORE else {}
     with pytest.raises(CkptError, match=r"state/0/1/8\.snapshot"):
-        ckpt.evolve(str(checkpoint), str(tmp_path / "new"), to=str(query), default=default, by=by)
+        ckpt.evolve(str(checkpoint), str(tmp_path / "new"), to=str(query), default=default, engine=by)
     assert not (tmp_path / "new").exists()

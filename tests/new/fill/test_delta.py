@@ -156,7 +156,7 @@ def test_what_spark_wrote_and_edited(spark: Any, tmp_path: Path) -> None:
 def test_executors_divide_it_file_by_file(by: Any, export: Path, tmp_path: Path) -> None:
     """A row that is there twice is named as one machine names it: by its place in its own file."""
     folder, old = export / "operator-0", str(AGGREGATION)
-    library.import_state(str(export), str(tmp_path / "new"), like=old, partitions=3, by=by)
+    library.import_state(str(export), str(tmp_path / "new"), like=old, partitions=3, engine=by)
     assert state(tmp_path / "new") == state(AGGREGATION)
     first = sorted(deltalake.DeltaTable(folder).file_uris())[0]
     again = parquet.read_table(first).slice(1, 1)
@@ -164,7 +164,7 @@ def test_executors_divide_it_file_by_file(by: Any, export: Path, tmp_path: Path)
     refusals = set()
     for executors in (None, by):
         with pytest.raises(library.CkptError) as refusal:
-            library.import_state(str(export), str(tmp_path / "refused"), like=old, partitions=3, by=executors)
+            library.import_state(str(export), str(tmp_path / "refused"), like=old, partitions=3, engine=executors)
         refusals.add(str(refusal.value))
     (text,) = refusals
     assert "its key is that of row " in text

@@ -31,7 +31,7 @@ def test_an_export_becomes_what_one_machine_makes_of_it(
 ) -> None:
     old, export = SAMPLES / sample, exported(SAMPLES / sample, tmp_path / "export")
     here = ckpt.import_state(str(export), str(tmp_path / "here"), like=str(old), **form)
-    there = ckpt.import_state(str(export), str(tmp_path / "there"), like=str(old), by=by, **form)
+    there = ckpt.import_state(str(export), str(tmp_path / "there"), like=str(old), engine=by, **form)
     assert there.written
     assert rows(tmp_path / "there") == rows(tmp_path / "here")
     assert state(tmp_path / "there") == state(old)
@@ -45,10 +45,10 @@ def test_dataframes_stay_where_they_are(by: Any, spark: Any, tmp_path: Path) -> 
     given = frames(old, "flat")
     label = max(given, key=lambda one: given[one].num_rows)
     spread = spark.createDataFrame(given[label].to_pandas(), _schema(given[label])).repartition(3)
-    made = ckpt.write_state({**given, label: spread}, str(tmp_path / "new"), like=str(old), partitions=3, by=by)
+    made = ckpt.write_state({**given, label: spread}, str(tmp_path / "new"), like=str(old), partitions=3, engine=by)
     assert made.written
     assert state(tmp_path / "new") == state(old)
-    planned = ckpt.write_state({**given, label: spread}, str(tmp_path / "x"), like=str(old), by=by, partitions=3)
+    planned = ckpt.write_state({**given, label: spread}, str(tmp_path / "x"), like=str(old), engine=by, partitions=3)
     assert [unit.rows for unit in planned.units] == [unit.rows for unit in made.units]
 
 
@@ -69,7 +69,7 @@ def test_a_row_that_is_refused_is_named_and_nothing_is_left(twice: bool, by: Any
     said = set()
     for engine in (None, by):
         with pytest.raises(CkptError) as refusal:
-            ckpt.import_state(str(export), str(tmp_path / "new"), like=str(old), partitions=4, by=engine)
+            ckpt.import_state(str(export), str(tmp_path / "new"), like=str(old), partitions=4, engine=engine)
         said.add(str(refusal.value))
         assert not (tmp_path / "new").exists()
     (text,) = said
@@ -82,7 +82,7 @@ def test_a_row_that_is_refused_is_named_and_nothing_is_left(twice: bool, by: Any
 def test_a_plan_checks_every_row_and_writes_nothing(by: Any, tmp_path: Path) -> None:
     old = SAMPLES / "aggregation-hdfs-4.2"
     export = exported(old, tmp_path / "export")
-    made = ckpt.import_state(str(export), str(tmp_path / "new"), like=str(old), plan=True, by=by)
+    made = ckpt.import_state(str(export), str(tmp_path / "new"), like=str(old), plan=True, engine=by)
     assert not made.written
     assert [unit.rows for unit in made.units] == [len(frames(old, "flat")["operator 0"])]
     assert not (tmp_path / "new").exists()

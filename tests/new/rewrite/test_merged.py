@@ -265,7 +265,7 @@ def test_one_source_of_kafka_reads_the_topics_of_both(kafka: str, kafka_jars: st
 @pytest.mark.spark
 def test_executors_merge_what_one_machine_does(by: Any, apart: tuple[str, str], tmp_path: Path) -> None:
     here = ckpt.rewrite(apart, str(tmp_path / "here"), partitions=4)
-    there = ckpt.rewrite(apart, str(tmp_path / "there"), partitions=4, by=by)
+    there = ckpt.rewrite(apart, str(tmp_path / "there"), partitions=4, engine=by)
     assert state(tmp_path / "there") == state(tmp_path / "here")
     assert [unit.rows for unit in there.units] == [unit.rows for unit in here.units] == [7]
 

@@ -26,7 +26,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("sample", "form"), CASES, ids=[sample for sample, _ in CASES])
 def test_they_write_what_one_machine_does(sample: str, form: dict[str, Any], by: Any, tmp_path: Path) -> None:
     here = ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "here"), **form)
-    there = ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "there"), by=by, **form)
+    there = ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "there"), engine=by, **form)
     assert rows(tmp_path / "there") == rows(tmp_path / "here")
     assert state(tmp_path / "there") == state(SAMPLES / sample)
     assert [(unit.rows, unit.dropped) for unit in there.units] == [(unit.rows, unit.dropped) for unit in here.units]
@@ -37,7 +37,7 @@ def test_keys_are_left_out_and_counted(by: Any, tmp_path: Path) -> None:
     sample = SAMPLES / "tws-rocksdb-4.2"
     key = dict(next(key for unit in rows(sample).values() for key, _ in unit if key))
     keys: list[Key] = [key, dict.fromkeys(key, "-1")]
-    made = ckpt.rewrite(str(sample), str(tmp_path / "new"), partitions=3, drop_keys=keys, by=by)
+    made = ckpt.rewrite(str(sample), str(tmp_path / "new"), partitions=3, drop_keys=keys, engine=by)
     here = ckpt.rewrite(str(sample), str(tmp_path / "here"), partitions=3, drop_keys=keys)
     assert rows(tmp_path / "new") == rows(tmp_path / "here")
     assert [unit.dropped for unit in made.units] == [unit.dropped for unit in here.units]
@@ -48,7 +48,7 @@ def test_keys_are_left_out_and_counted(by: Any, tmp_path: Path) -> None:
 def test_a_condition_is_evaluated_by_executors(by: Any, tmp_path: Path) -> None:
     form: dict[str, Any] = {"partitions": 3, "where": "value_count > 13 AND key_key <> 3"}
     sample = str(SAMPLES / "aggregation-hdfs-4.2")
-    made = ckpt.rewrite(sample, str(tmp_path / "new"), by=by, **form)
+    made = ckpt.rewrite(sample, str(tmp_path / "new"), engine=by, **form)
     here = ckpt.rewrite(sample, str(tmp_path / "here"), **form)
     assert rows(tmp_path / "new") == rows(tmp_path / "here")
     assert [(unit.rows, unit.dropped) for unit in made.units] == [(unit.rows, unit.dropped) for unit in here.units]
@@ -65,5 +65,5 @@ def test_a_refusal_leaves_nothing(partitions: int, by: Any, copy_of: CopyOf, tmp
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
     with pytest.raises(CkptError, match=r"state/0/1/8\.snapshot"):
-        ckpt.rewrite(str(checkpoint), str(tmp_path / "new"), partitions=partitions, by=by)
+        ckpt.rewrite(str(checkpoint), str(tmp_path / "new"), partitions=partitions, engine=by)
     assert not (tmp_path / "new").exists()

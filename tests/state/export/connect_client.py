@@ -81,7 +81,7 @@ def make_calls(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         "table": lambda: export(table="kept", session=here),
         "delta, active": lambda: export(to=str(folder / "delta"), format="delta"),
         "by Spark": lambda: export(to=str(folder / "by-spark"), engine="spark", session=here),
-        "executors": lambda: ckpt.rewrite(sample, str(folder / "made"), by=ckpt.types.Executors(here)).written,
+        "executors": lambda: ckpt.rewrite(sample, str(folder / "made"), engine=ckpt.types.Executors(here)).written,
         "write": write,
         "save": save,
     }

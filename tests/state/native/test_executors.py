@@ -15,8 +15,8 @@ SAMPLES = ROOT / "sample_checkpoints"
 def test_executors_answer_as_processes_do(name: str, spark: Any) -> None:
     path = str(SAMPLES / name)
     with ckpt.types.Executors(ckpt.types.Session(spark)) as by:
-        assert ckpt.state_count(path, by=by) == ckpt.state_count(path)
+        assert ckpt.state_count(path, engine=by) == ckpt.state_count(path)
         if "join" not in name:
-            assert ckpt.state_keys(path, by=by) == ckpt.state_keys(path)
-        assert ckpt.state_verify(path, by=by) == ckpt.state_verify(path)
-        assert ckpt.state_diff(path, from_batch=1, by=by) == ckpt.state_diff(path, from_batch=1)
+            assert ckpt.state_keys(path, engine=by) == ckpt.state_keys(path)
+        assert ckpt.state_verify(path, engine=by) == ckpt.state_verify(path)
+        assert ckpt.state_diff(path, from_batch=1, engine=by) == ckpt.state_diff(path, from_batch=1)
