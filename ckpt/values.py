@@ -107,7 +107,11 @@ def parse_record(kind: Any, value: Any) -> Any:
         return {key: parse_record(inner[1], each) for key, each in value.items()}
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         hints = get_type_hints(kind, include_extras=True)
-        names = [field.name for field in fields(kind) if field.default is MISSING or field.name.rstrip("_") in value]
+        names = [
+            field.name
+            for field in fields(kind)
+            if field.name.rstrip("_") in value or field.default is field.default_factory is MISSING
+        ]
         return kind(**{name: parse_record(hints[name], value[name.rstrip("_")]) for name in names})
     if isinstance(kind, type) and (type(value) is kind or (issubclass(kind, str) and isinstance(value, str))):
         return kind(value) if kind is not type(None) else None

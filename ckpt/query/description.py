@@ -1,20 +1,19 @@
 """Read ``query.json``: the query's expectations of its checkpoint, which ``describe_query`` writes."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ckpt.advice import Code, words
 from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
 from ckpt.storage.local import read_text
-from ckpt.values import Value
+from ckpt.values import Value, parse_record
 from ckpt.versions import Spark
 
 SCHEMA = 1  # of ``query.json``
-_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,121 +208,8 @@ def parse_query(value: Any) -> QueryDescription:
     """Build the record of a parsed ``query.json``. Raises KeyError, TypeError, AttributeError or ValueError."""
     if value["schema"] != SCHEMA:
         raise ValueError("another schema")
-    return QueryDescription(
-        spark=Spark(value["spark"]),
-        output_mode=str(value["output_mode"]),
-        sources=tuple(map(_parse_source, value["sources"])),
-        operators=_parse_each(_parse_operator, value["operators"]),
-        unsupported=value["unsupported"],
-        unplanned=value.get("unplanned"),
-        settings={str(name): str(setting) for name, setting in value["settings"].items()},
-        watermarks=_parse_each(_parse_watermark, value.get("watermarks")),
-        session=None if value.get("session") is None else _parse_texts(value["session"]),
-    )
-
-
-def _parse_each(parse: Callable[[Any], _Record], values: Any) -> tuple[_Record, ...] | None:
-    return None if values is None else tuple(map(parse, values))
-
-
-def _parse_texts(value: Any) -> dict[str, str]:
-    return {str(name): str(text) for name, text in value.items()}
-
-
-def _parse_text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _parse_source(value: Any) -> DescribedSource:
-    return DescribedSource(
-        str(value["kind"]),
-        _parse_each(str, value["topics"]),
-        value["fail_on_data_loss"] is not False,
-        value["path"],
-        value.get("recursive") is True,
-        value.get("partitions") is True,
-        _parse_text(value.get("name")),
-        value.get("schema"),
-        _parse_texts(value.get("start", {})),
-        _parse_texts(value.get("options", {})),
-        tuple(map(str, value.get("limits", ()))),
-    )
-
-
-def _parse_operator(value: Any) -> DescribedOperator:
-    window, join = value.get("window"), value.get("join")
-    return DescribedOperator(
-        str(value["name"]),
-        tuple(map(_parse_store, value["stores"])),
-        _parse_texts(value["variables"]),
-        value["time_mode"],
-        value["output_mode"],
-        value.get("properties"),
-        _parse_number(value.get("metadata_version")),
-        _parse_each(_parse_expression, value.get("keys")),
-        _parse_each(_parse_aggregate, value.get("aggregates")),
-        None if window is None else _parse_window(window),
-        _parse_text(value.get("gap")),
-        None if join is None else _parse_join(join),
-        _parse_number(value.get("limit")),
-        _parse_each(str, value.get("filters")),
-    )
-
-
-def _parse_number(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
-def _parse_store(value: Any) -> DescribedStore:
-    families = (
-        DescribedFamily(str(part["name"]), part["key"], part["value"], part.get("key_encoder"), part.get("user_key"))
-        for part in value["families"]
-    )
-    prefix, version = _parse_number(value.get("prefix_columns")), _parse_number(value.get("schema_version"))
-    return DescribedStore(str(value["name"]), tuple(families), prefix, version)
-
-
-def _parse_expression(value: Any) -> DescribedExpression:
-    return DescribedExpression(str(value["sql"]), value["type"], _parse_text(value["name"]))
-
-
-def _parse_aggregate(value: Any) -> DescribedAggregate:
-    buffers = (
-        DescribedBuffer(
-            str(part["name"]), part["type"], part["nullable"] is not False, part["empty"], part["empty_known"] is True
-        )
-        for part in value["buffers"]
-    )
-    return DescribedAggregate(
-        str(value["function"]),
-        str(value["sql"]),
-        value["distinct"] is True,
-        _parse_text(value["filter"]),
-        _parse_text(value["name"]),
-        tuple(buffers),
-        value.get("declarative"),
-        _parse_text(value.get("kept")),
-        value.get("result"),
-    )
-
-
-def _parse_window(value: Any) -> DescribedWindow:
-    times = (int(value[name]) for name in ("length_us", "slide_us", "offset_us"))
-    return DescribedWindow(str(value["column"]), *times)
-
-
-def _parse_watermark(value: Any) -> DescribedWatermark:
-    return DescribedWatermark(str(value["column"]), int(value["delay_ms"]))
-
-
-def _parse_join(value: Any) -> DescribedJoin:
-    left, right = _parse_side(value["left"]), _parse_side(value["right"])
-    return DescribedJoin(str(value["how"]), left, right, _parse_text(value["condition"]))
-
-
-def _parse_side(value: Any) -> DescribedSide:
-    keys, columns = (tuple(map(_parse_expression, value[name])) for name in ("keys", "columns"))
-    return DescribedSide(tuple(map(int, value["sources"])), keys, columns)
+    description: QueryDescription = parse_record(QueryDescription, {"unplanned": None, **value})
+    return description
 
 
 def list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
