@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 import ckpt
+from ckpt.errors import CkptError
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.snippets import Language
 
 from . import options
@@ -19,9 +21,7 @@ def handoff(
         int | None, typer.Option(min=0, metavar="N", help="Continue after batch N. Default: the newest.")
     ] = None,
     sink: options.SinkOption = None,
-    snippet_option: Annotated[
-        Language | None, typer.Option("--snippet", help="Print only code that starts the sources there.")
-    ] = None,
+    snippet: Annotated[Language | None, typer.Option(help="Print only code that starts the sources there.")] = None,
 ) -> None:
     """Say how a new query continues exactly where this one stopped.
 
@@ -33,7 +33,7 @@ def handoff(
 
     Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3 refused or could not read.
     """
-    handoff = ckpt.handoff(checkpoint, storage_options=common.storage_options, batch=batch, sink=sink)
-    refused_in_json = common.output is Output.JSON and handoff.refused  # `snippet` would raise, and print no document
-    code = handoff.snippet(snippet_option) if snippet_option and not refused_in_json else None
-    emit(HandoffReport(handoff, code), common.output)
+    handoff = ckpt.handoff(checkpoint, storage_options=common.storage_options, batch=batch, sink=sink, snippet=snippet)
+    if handoff.refused and snippet is not None and common.output is not Output.JSON:  # no page instead of code
+        raise CkptError(BOOK.text("handoff_no_code", uri=handoff.inspection.checkpoint.uri, why=handoff.refused))
+    emit(HandoffReport(handoff), common.output)

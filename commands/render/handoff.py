@@ -75,8 +75,6 @@ class HandoffDocument(DocumentKeys):
 class HandoffReport(Report[Handoff]):
     """Report of ``ckpt handoff``; requested code takes the place of the page."""
 
-    code: str | None = None
-
     @property
     def exit(self) -> Exit:
         if self.record.refused:
@@ -89,13 +87,13 @@ class HandoffReport(Report[Handoff]):
 
     def document(self) -> HandoffDocument:
         starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.record.sources]
-        return derive(HandoffDocument, self.record, sources=starts, snippet=self.code)
+        return derive(HandoffDocument, self.record, sources=starts)
 
     def page(self) -> Page:
-        if self.code is not None:
+        if self.record.snippet is not None:
             start = words("Start the new query with this code, on a new checkpoint.")
             step = do(Do.START, start, rows=self._rows)
-            return page_of([blocks.CodeBlock(self.code), Next((step,), shown=False)])
+            return page_of([blocks.CodeBlock(self.record.snippet), Next((step,), shown=False)])
         parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
         warnings = () if self.record.refused else show_warnings(self.record.warnings)
         end = (warnings, _show_next(self.record))

@@ -107,9 +107,6 @@ def binds(call: str) -> None:
     """Raise where a call is none, or not of this library."""
     expression = ast.parse(call, mode="eval").body
     assert isinstance(expression, ast.Call)
-    function = expression.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):  # handoff(...).snippet(...)
-        expression = function.value
     places = [ast.literal_eval(argument) for argument in expression.args]
     named = {
         str(keyword.arg): keyword.value.id if isinstance(keyword.value, ast.Name) else ast.literal_eval(keyword.value)
@@ -195,7 +192,7 @@ CALLS = {
     call("preflight", "cp", sources=True): 'ckpt.preflight("cp", sources=True)',
     call("import_state", "out", "new", like="old"): 'ckpt.import_state("out", "new", like="old")',
     call("evolve", "cp", "new", to="query.json"): 'ckpt.evolve("cp", "new", to="query.json")',
-    call("handoff", "cp", snippet="python"): "!ckpt handoff cp --snippet python",
+    call("handoff", "cp", snippet="python"): 'ckpt.handoff("cp", snippet="python")',
 }
 
 

@@ -37,7 +37,6 @@ EXCEPTIONS = {
     ("preflight", "grace"): "with --fix",
     ("evolve", "in_place"): "in Python: without ``new``",
     ("evolve", "output_mode"): "of a query that is a data frame",
-    ("handoff", "snippet"): "a method of what the call returns",
     ("sql", "to"): "the answer of a terminal as a file; in Python it is a value",
     ("state keys", "skew"): "what is shown of what the call returns",
 }

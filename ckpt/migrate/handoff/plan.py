@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import fspath
 from typing import Annotated
@@ -14,7 +14,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
-from ckpt.errors import CkptError, parse_choice
+from ckpt.errors import parse_choice
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.live.sink.reader import find_kind
 from ckpt.migrate.book import BOOK
@@ -117,22 +117,12 @@ class Handoff(Value):
     doubts: tuple[Words, ...] = ()  # why rows may be read twice; none is ever left out
     warnings: tuple[Words, ...] = ()
     refused: Words | None = None
+    snippet: str | None = None  # code that starts the sources there, where it was asked for and nothing is refused
 
     @property
     def exact(self) -> bool:
         """True if the new query reads every row after the batch, and the old one read none of them."""
         return self.refused is None and not self.doubts
-
-    def snippet(self, language: Language | str = Language.PYTHON) -> str:
-        """Write code that starts the sources where the old query stopped, in Python or Scala.
-
-        Raises CkptError where there is none: refused, too many files, or a secret in a path.
-        """
-        uri = self.inspection.checkpoint.uri
-        if self.refused:
-            raise CkptError(BOOK.text("handoff_no_code", uri=uri, why=self.refused))
-        language = parse_choice(Language, language, "language")
-        return write_snippet(uri, self.batch, self.watermark_ms, self.sources, language)
 
 
 def handoff(
@@ -141,6 +131,7 @@ def handoff(
     storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     sink: str | None = None,
+    snippet: Language | str | None = None,
 ) -> Handoff:
     """Say how a new query continues where the old one stopped, as ``ckpt handoff`` does.
 
@@ -151,17 +142,20 @@ def handoff(
             be read where the query is stateful.
         sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
             one is spoken of.
+        snippet: Also write code that starts the sources there, in ``python`` or ``scala``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint, or the sink, cannot be read.
+        CkptError: There is no such code: too many files, or a secret in a path.
 
-    >>> handoff = ckpt.handoff("sample_checkpoints/kafka-4.2")
-    >>> [line for line in handoff.snippet("python").splitlines() if line.startswith("def")]
+    >>> handoff = ckpt.handoff("sample_checkpoints/kafka-4.2", snippet="python")
+    >>> [line for line in handoff.snippet.splitlines() if line.startswith("def")]
     ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
     >>> handoff.batch, handoff.exact, dict(handoff.sources[0].options)
     (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
 
     """
+    language = None if snippet is None else parse_choice(Language, snippet, "snippet")
     storage = open_storage(fspath(checkpoint), storage_options or {})
     kind = find_kind(sink, fspath(checkpoint), storage_options)
     read = read_checkpoint(storage, batches=0)  # 0: the complete logs
@@ -174,7 +168,7 @@ def handoff(
     starts = tuple(start_sources(storage, inspection, chosen))
     commit = read.commits.readable(chosen)
     newest_readable = contains(possible, read.commits.ids[-1])
-    return Handoff(
+    plan = Handoff(
         inspection,
         possible,
         chosen,
@@ -190,6 +184,9 @@ def handoff(
         ),
         refused=_refuse_sources(starts),
     )
+    if language is None or plan.refused:
+        return plan
+    return replace(plan, snippet=write_snippet(read.uri, chosen, plan.watermark_ms, starts, language))
 
 
 def _choose_batch(checkpoint: Checkpoint, possible: Ranges) -> int | None:

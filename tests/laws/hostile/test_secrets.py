@@ -12,7 +12,6 @@ from ckpt.changes.relocate.plan import read_spark_root
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.text import quoted
 from ckpt.migrate.handoff.plan import handoff
-from ckpt.migrate.handoff.snippets import Language
 from ckpt.migrate.text import plain
 from ckpt.spark.installed import SparkFailed
 from ckpt.spark.jobs import translate_failures
@@ -317,9 +316,8 @@ def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyO
     checkpoint = copy_of("file-source-3.5")
     for log in (checkpoint / "sources" / "0").glob("[0-9]*"):
         log.write_text(log.read_text().replace("file:///", f"s3a://KEY:{SECRET}@bucket/"))
-    found = handoff(str(checkpoint))
     with pytest.raises(CkptError, match="no code") as error:
-        found.snippet(Language.PYTHON)
+        handoff(str(checkpoint), snippet="python")
     assert SECRET not in str(error.value)
 
 
