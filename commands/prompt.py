@@ -31,7 +31,6 @@ from .render.layout import PageLayout
 from .render.rehearsing import show_rehearsal
 from .render.reports import find_report
 from .render.rewriting import ImportReport, RewriteReport
-from .render.rows import SizesReport
 
 
 def text(value: object) -> str:
@@ -91,11 +90,6 @@ def _show_rewrite(value: "types.Rewrite") -> Page:
     return (ImportReport(value, source, "the rows given") if imported else RewriteReport(value, source)).page()
 
 
-def _show_state_sizes(value: "types.StateSizes") -> Page:
-    ((_, *spread),) = SizesReport(value, skew=True).page()
-    return (*SizesReport(value, skew=False).page(), tuple(spread))
-
-
 def _show_state_unit(value: "types.StateUnit") -> Page:
     schema = value.schema
     columns = schema.get("fields") if isinstance(schema, dict) else None
@@ -131,7 +125,6 @@ _PAGES: dict[str, Any] = {
     "CheckpointCopy": _show_checkpoint_copy,
     "Rehearsal": show_rehearsal,
     "Rewrite": _show_rewrite,
-    "StateSizes": _show_state_sizes,
     "StateUnit": _show_state_unit,
     "Receipt": _show_receipt,
     "QueryDescription": _show_query_description,

@@ -127,17 +127,16 @@ def keys(
     common: options.CommonOptions,
     unit: options.PartOptions,
     run: RunOptions,
-    skew: Annotated[bool, typer.Option("--skew", help="Show the bytes and rows of each partition.")] = False,
     batch: options.BatchOption = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Name N keys at most.")] = 20,
 ) -> None:
-    """Name the heaviest keys of state, or show how partitions are filled.
+    """Name the heaviest keys of state, and show how partitions are filled.
 
     Only reads; starts no JVM but with --engine spark.
 
     Examples:
     ckpt state keys /cp/orders --limit 5
-    ckpt state keys /cp/orders --skew
+    ckpt state keys /cp/orders --operator 0 --side left
 
     Exit status: 0 measured, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
@@ -151,7 +150,7 @@ def keys(
             engine=by,
             **asdict(unit),
         )
-    emit(SizesReport(sizes, skew), common.output)
+    emit(SizesReport(sizes), common.output)
 
 
 def history(

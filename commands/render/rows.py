@@ -11,7 +11,7 @@ from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.texts import plural
 
-from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, page_of
+from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, more, page_of
 from .book import BOOK
 from .document import DocumentKeys
 from .keys import Keys, derive, itself, of
@@ -193,28 +193,39 @@ class DiffReport(Report["StateDiff"]):
 
 @dataclass(frozen=True)
 class SizesReport(Report["StateSizes"]):
-    """Report of ``ckpt state keys``: heavy keys, or the spread of rows."""
+    """Report of ``ckpt state keys``: heavy keys, and the spread of rows."""
 
-    skew: bool
     keys = SizesDocument
 
     def page(self) -> Page:
         sizes = self.record
         rows, size = sum(part.rows for part in sizes.partitions), sum(part.bytes for part in sizes.partitions)
         head = f"{name_unit(sizes.unit)}, batch {sizes.moment.batch}: {plural(rows, 'row')}, values of {size:,} bytes"
-        if self.skew:
-            cells = [
-                (str(part.partition), f"{part.keys:,}", f"{part.rows:,}", *_describe_bytes(part.bytes, size))
-                for part in sizes.partitions
-            ]
-            table = Table(tuple(cells), ("partition", "keys", "rows", "bytes", "share"))
-        else:
-            cells = []
-            for key in sizes.keys:
-                heavy, share = _describe_bytes(key.bytes, size)
-                cells.append((heavy, f"{key.rows:,}", share, str(key.partition), describe_fields(key.key)))
-            table = Table(tuple(cells), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK)
-        return page_of((Headline(head, Tone.PLAIN), table if cells else Line("  no rows")))
+        keys = []
+        for key in sizes.keys:
+            heavy, share = _describe_bytes(key.bytes, size)
+            keys.append((heavy, f"{key.rows:,}", share, str(key.partition), describe_fields(key.key)))
+        if not keys:
+            return page_of((Headline(head, Tone.PLAIN), Line("  no rows")))
+        fullest = sorted(sizes.partitions, key=lambda part: (-part.bytes, part.partition))
+        spread = [
+            (str(part.partition), f"{part.keys:,}", f"{part.rows:,}", *_describe_bytes(part.bytes, size))
+            for part in fullest[:_FULLEST]
+        ]
+        return page_of(
+            (
+                Headline(head, Tone.PLAIN),
+                Table(tuple(keys), ("bytes", "rows", "share", "partition", "key"), TooWide.STACK),
+            ),
+            (
+                Table(tuple(spread), ("partition", "keys", "rows", "bytes", "share")),
+                *more(len(fullest) - _FULLEST),
+            ),
+        )
+
+
+_FULLEST = 20
+"""How many partitions are shown."""
 
 
 def show_changes(unit: "UnitDiff", span: str) -> Iterator[Block]:

@@ -38,7 +38,6 @@ EXCEPTIONS = {
     ("evolve", "in_place"): "in Python: without ``new``",
     ("evolve", "output_mode"): "of a query that is a data frame",
     ("sql", "to"): "the answer of a terminal as a file; in Python it is a value",
-    ("state keys", "skew"): "what is shown of what the call returns",
 }
 """An option or an argument that the other side has not, and why."""
 

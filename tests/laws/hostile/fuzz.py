@@ -96,7 +96,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "migrate provider": [["--to", "rocksdb"], ["--to", "hdfs"]],
     "state show": [[], ["--key", "key=3"], ["--batch", "2", "--limit", "2"], ["--timers"], ["--side", "left"]],
     "state history": [["--key", "key=3"], ["--key", "key=3", "--side", "left"], ["--timers", "--key", "key=2"]],
-    "state keys": [[], ["--skew", "--limit", "1"], ["--side", "left"]],
+    "state keys": [[], ["--limit", "1"], ["--side", "left"]],
     "state count": [[], ["--batch", "1"]],
     "state diff": [["--from-batch", "0"], ["--from-batch", "1", "--to-batch", "2", "--limit", "0"]],
     "export-state": [
