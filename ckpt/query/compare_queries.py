@@ -5,7 +5,7 @@ that are the same ones; neither names nor places count. Pure: it knows no checkp
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -54,6 +54,11 @@ class Knowledge(StrEnum):
         return list(Knowledge).index(self)
 
 
+def find_worst(verdicts: Iterable[Knowledge]) -> Knowledge:
+    """Return the worst of some verdicts; full where there is none."""
+    return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+
+
 class PartKind(StrEnum):
     """The kind of a part of a query."""
 
@@ -85,11 +90,6 @@ class OperatorComparison:
     old: int  # its id
     new: int
     parts: tuple[PartComparison, ...]
-
-    @property
-    def verdict(self) -> Knowledge:
-        """The worst of its parts."""
-        return max((part.verdict for part in self.parts), key=lambda verdict: verdict.rank, default=Knowledge.FULL)
 
 
 def pair_sources(old: Sequence[DescribedSource], new: Sequence[DescribedSource]) -> dict[int, int]:

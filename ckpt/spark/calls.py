@@ -200,8 +200,8 @@ def evolve(
     from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
 
     described = _describe(to, output_mode, checkpoint, storage_options)
-    words = (map_source, map_operator, map_column, default, start, from_query)
-    wanted = EvolveOptions.parse(*words, accept_from_now_on=accept_from_now_on)
+    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
+    wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, old, accept_from_now_on)
     if new is None and engine is not None:
         raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
     into = None

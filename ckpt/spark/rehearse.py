@@ -92,8 +92,10 @@ def rehearse(
     stage = Stage(checkpoint, storage_options, output_mode, batches, seconds, limit)
     new = stage.describe(to)
     old = None if old_query is None else stage.describe(old_query)
-    words = (map_source, map_operator, map_column, default, start, from_query or old)
-    wanted = EvolveOptions.parse(*words, accept_from_now_on=True) if evolve else None
+    wanted = None
+    if evolve:
+        wrote = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query or old
+        wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, wrote, True)
     with TemporaryDirectory(prefix="ckpt-rehearse-", dir=scratch) as name:
         result = stage.rehearse(to, Path(name) / "new", new, wanted)
         beside = None if old_query is None else stage.rehearse(old_query, Path(name) / "old")

@@ -1,8 +1,8 @@
 """Calls from a lower package to a higher one while a command runs: ``python -m tests.laws.upward inspect CHECKPOINT``.
 
 The layers are those of ``pyproject.toml``. A named function counts each time that it begins, if the next function of
-ckpt above it on the stack is in a lower package. Lambdas and comprehensions, which are values that were given down, and
-what an import runs do not count. Another checkout can run a copy of this file.
+ckpt above it on the stack is in a lower package. Lambdas and comprehensions, which are values that were given down, the
+methods that a dataclass has by itself, and what an import runs do not count. Another checkout can run a copy of this.
 """
 
 import sys
@@ -19,6 +19,7 @@ from typing import Any
 import ckpt
 
 _TOP = 1_000
+_GENERATED = "<string>"
 _GOES_ON = 3  # bits in the argument of the instruction RESUME, of a generator that has begun before
 
 
@@ -37,7 +38,7 @@ def count_upward(work: Callable[[], Any]) -> Counter[str]:
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or code.co_name.startswith("<"):
+        if event != "call" or code.co_name.startswith("<") or code.co_filename == _GENERATED:
             return
         if code.co_flags & CO_GENERATOR and code.co_code[frame.f_lasti + 1] & _GOES_ON:
             return

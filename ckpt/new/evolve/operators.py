@@ -16,7 +16,7 @@ from ckpt.new.evolve.columns import plan_columns
 from ckpt.new.evolve.origins import ColumnWords, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
 from ckpt.query.compare_checkpoint import fits_schema, list_families
-from ckpt.query.compare_queries import Knowledge, OperatorComparison, PartComparison
+from ckpt.query.compare_queries import Knowledge, OperatorComparison, PartComparison, find_worst
 from ckpt.query.description import DescribedOperator, QueryDescription
 
 
@@ -147,11 +147,10 @@ def judge_operators(
         if parts is None and not plan.stores:
             yield change
             continue
-        verdict = max((part.verdict for part in plan.parts), key=lambda each: each.rank, default=Knowledge.FULL)
-        reasons = [part.why for part in plan.parts if part.verdict is verdict]
-        full = verdict is Knowledge.FULL
+        verdict = find_worst(part.verdict for part in plan.parts)
         keeps = "its state is kept, in other columns" if plan.stores else "keeps its state, and computes what it did"
-        why = plain(keeps) if full else join(reasons, "; ")
+        reasons = (part.why for part in plan.parts if part.verdict is verdict)
+        why = plain(keeps) if verdict is Knowledge.FULL else join(reasons, "; ")
         kind = PartChange.CHANGED if plan.stores else change.change
         yield replace(change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores)
 

@@ -20,7 +20,7 @@ from ckpt.new.evolve.origins import ColumnWords, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
 from ckpt.query.compare_checkpoint import find_misfit
-from ckpt.query.compare_queries import Knowledge, compare_signatures
+from ckpt.query.compare_queries import Knowledge, compare_signatures, find_worst
 from ckpt.query.description import QueryDescription
 from ckpt.restart.remedies import commit_planned
 from ckpt.storage import Storage
@@ -31,33 +31,13 @@ from ckpt.texts import instant
 class EvolveOptions:
     """Decisions of a person about the change."""
 
-    map_source: tuple[str, ...] = ()  # OLD=NEW
+    map_source: Sequence[str] = ()  # OLD=NEW
+    map_operator: Sequence[str] = ()  # OLD=NEW
+    map_column: Sequence[str] = ()  # OLD=NEW
+    default: Mapping[str, str] = field(default_factory=dict)  # of a new column, by its name
     start: Mapping[str, str] = field(default_factory=dict)  # JSON of an offset, by source of the query
-    map_operator: tuple[str, ...] = ()  # OLD=NEW
-    columns: ColumnWords = field(default_factory=ColumnWords)
-    accept_from_now_on: bool = False
     from_query: QueryDescription | None = None  # that wrote the checkpoint
-
-    @staticmethod
-    def parse(
-        map_source: Sequence[str] = (),
-        map_operator: Sequence[str] = (),
-        map_column: Sequence[str] = (),
-        default: Mapping[str, str] | None = None,
-        start: Mapping[str, str] | None = None,
-        from_query: QueryDescription | str | None = None,
-        *,
-        accept_from_now_on: bool,
-    ) -> "EvolveOptions":
-        """Take the arguments of ``evolve``; ``from_query`` may be a path. Raises UsageError."""
-        return EvolveOptions(
-            tuple(map_source),
-            dict(start or {}),
-            tuple(map_operator),
-            ColumnWords(parse_mapping(map_column), dict(default or {})),
-            accept_from_now_on,
-            QueryDescription.read(from_query) if isinstance(from_query, str) else from_query,
-        )
+    accept_from_now_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +62,9 @@ class EvolvePlan(ChangePlan):
     @property
     def verdict(self) -> Knowledge:
         """The worst of its parts; unknown where it was refused before they were judged."""
-        verdicts = (part.verdict for part in self.parts)
-        default = Knowledge.FULL if self.refused is None else Knowledge.UNKNOWN
-        return max(verdicts, key=lambda verdict: verdict.rank, default=default)
+        if self.refused is not None and not self.parts:
+            return Knowledge.UNKNOWN
+        return find_worst(part.verdict for part in self.parts)
 
     @property
     def knows_less(self) -> tuple[Words, ...]:
@@ -167,7 +147,8 @@ def _match_operators(
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
         compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
-        columns, newest = options.columns, checkpoint.offsets.newest
+        columns = ColumnWords(parse_mapping(options.map_column), options.default)
+        newest = checkpoint.offsets.newest
         watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
         judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, watermark_ms))
         columns.check_used()

@@ -19,6 +19,7 @@ from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
 from ckpt.new.evolve.book import BOOK, ask_old
+from ckpt.query.compare_checkpoint import is_given_name
 from ckpt.query.compare_queries import Knowledge
 from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.storage import Storage
@@ -286,14 +287,9 @@ def _describe_kept(has: SourceView, wants: DescribedSource, new: int) -> SourceC
     change = PartChange.SAME
     if has.index != new and not (has.name and has.name == wants.name):
         change = PartChange.MOVED
-    if wants.name != _given_name(has.name):
+    if wants.name != (has.name if is_given_name(has.name) else None):
         change = PartChange.RENAMED
     return SourceChange(change, has.index, new, Knowledge.FULL, "continues where it is")
-
-
-def _given_name(name: str | None) -> str | None:
-    """A name in an offset log v2 that somebody gave: without names Spark writes numbers."""
-    return None if name is None or name.isdecimal() else name
 
 
 def _judge_change(change: SourceChange, checkpoint: Checkpoint) -> SourceChange:

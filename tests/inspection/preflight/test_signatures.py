@@ -19,6 +19,7 @@ from ckpt.query.compare_queries import (
     PartComparison,
     compare_signatures,
     compare_watermarks,
+    find_worst,
     pair_sources,
 )
 from ckpt.query.description import QueryDescription, parse_query
@@ -69,7 +70,7 @@ def compare(minor: str, change: signatures.Changed) -> list[OperatorComparison]:
 
 
 def worst(minor: str, change: signatures.Changed) -> Knowledge:
-    return max((pair.verdict for pair in compare(minor, change)), key=lambda verdict: verdict.rank)
+    return find_worst(part.verdict for pair in compare(minor, change) for part in pair.parts)
 
 
 def list_silent(minor: str, change: signatures.Changed) -> list[PartComparison]:
