@@ -51,7 +51,7 @@ class Receipt(Value):
     applied: bool = False
     undone: bool = False  # everything is as it was
     backup: str | None = None
-    problem: str | Words | None = None  # why it was not applied, was reverted, or could not be reverted
+    problem: str | None = None  # why it was not applied, was reverted, or could not be reverted
     other_backup: bool = False  # another folder for the backup helps
     steps: tuple[FileStep, ...] = ()  # those that an undo performed
     undone_command: str | None = None  # whose change was undone
@@ -326,7 +326,8 @@ def run_change(
     plan = _look_beside(planner(storage).if_possible(), options)
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
-    problem = plan.waits_for or _name_unaccepted_cost(plan, how)
+    waits_for = None if plan.waits_for is None else name_in_python(plan.waits_for)
+    problem = waits_for or _name_unaccepted_cost(plan, how)
     if problem is not None:
         return ChangeResult(plan, Receipt(problem=problem))
     backup, writer = backup_to(kept_at, uri, options), open_writer(uri, options)

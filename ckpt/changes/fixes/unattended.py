@@ -102,7 +102,7 @@ def fix_safely(
     writer, kept_at = open_writer(uri, storage_options), backup_to(backup, uri, storage_options)
     receipt = apply_plan(plan, storage, writer, kept_at, grace)
     if not receipt.applied or receipt.backup is None:
-        return FixOutcome(not_fixed=str(receipt.problem or "").removeprefix("nothing was changed: "))
+        return FixOutcome(not_fixed=(receipt.problem or "").removeprefix("nothing was changed: "))
     return FixOutcome(tuple(replace(fix, backup=receipt.backup) for fix in fixes))
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from os import fspath
 from typing import Unpack
 
-from ckpt.advice import plain
 from ckpt.changes.apply import ChangeResult, How, run_change
 from ckpt.changes.plan import adapt_to_sink, add_mark
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
@@ -79,7 +78,7 @@ def rewind(
     problem = result.receipt.problem
     if problem is None or not restored:
         return result
-    problem = plain(problem) + "; the table was restored before, so run this command again"
+    problem = f"{problem}; the table was restored before, so run this command again"
     return result._replace(receipt=replace(result.receipt, problem=problem))
 
 
