@@ -2,6 +2,7 @@
 
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
+from ckpt.changes.inspect import inspect as inspect
 from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
 from ckpt.changes.offsets.exchange import (
     offsets_export as offsets_export,
@@ -43,7 +44,6 @@ from ckpt.spark.calls import (
 )
 from ckpt.spark.rehearse import rehearse as rehearse
 from ckpt.spark.start import describe_query as describe_query, preflight as preflight
-from ckpt.state.inspect import inspect as inspect
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
 from ckpt.state.native.history import state_history as state_history

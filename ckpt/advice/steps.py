@@ -1,6 +1,6 @@
 """Advice: the steps to take, each with its effect on the rows of the query."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -149,6 +149,16 @@ class Advice:
             tuple(step for step in flatten((each,)) if not (step.repairs or step.needs_copy)) for each in self.steps
         )
         return Advice(tuple(replace(first, alternatives=tuple(others)) for first, *others in filter(None, left)))
+
+    def without(self, calls: Collection[Call]) -> "Advice":
+        """Return the advice without some calls; alternatives move up."""
+        left = (tuple(step for step in flatten((each,)) if step.call not in calls) for each in self.steps)
+        return Advice(tuple(replace(first, alternatives=tuple(others)) for first, *others in filter(None, left)))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of its steps."""
+        return tuple(step.call for step in self.all_steps() if step.call is not None)
 
     def mark_stop(self, *, only_copy: bool = True) -> "Advice":
         """Return the advice with a mark on each step of a copy, if no call of it helps the checkpoint."""

@@ -3,21 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Annotated, Literal
 
-from ckpt import advice
-from ckpt.advice import NO_ROWS, Advice, Do, Hole, Instruction, Words, advise, call, do, run, words
+from ckpt.advice import NO_ROWS, Advice, Do, Words, call, do, words
 from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import Cost, find_failing, find_running
+from ckpt.changes.fixes.advised import advise_instead, advise_put_back
 from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
 from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
 from ckpt.changes.plan import First
 from ckpt.changes.steps import FileStep
-from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.inspection.inspection import RatedFinding, gather_known
 from ckpt.inspection.verdict import spell
-from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Severity
 from ckpt.texts import plural
 from ckpt.versions import Progress
@@ -108,23 +104,7 @@ class WaysReport(ChangeReport[WaysPlan]):
         return start_anew(self.plan, self.rows)
 
     def next_if_refused(self) -> Iterator[Block]:
-        plan, errors = self.plan, self._errors
-        once_more = call(plan.name, plan.root).but(deep=self.deep)
-        if plan.found_id is not None:
-            this = words("Only one query has written to the sink. If it is this one, write metadata again with its id.")
-            return show_call(once_more.but(query_id=plan.found_id), this)
-        if plan.lacks_id:
-            write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
-            return iter((Next((do(Do.FIND_OUT, BOOK.text("query_id"), METADATA), write)),))
-        if plan.instead or not errors:
-            return iter((Next((plan.instead or plan.inspection.advice.without_repairs()).steps),))
-        cures = [rated.advice for rated in errors if rated.advice]
-        elsewhere = next((cure for cure in cures if not cure.repairs), None)
-        if elsewhere is not None:
-            return iter((Next(elsewhere.mark_stop().steps),))
-        others = cures[0].without_repairs().steps if cures else ()
-        left = advise(self._put_back().or_(*(others or self._without_copy())))
-        return iter((Next(left.mark_stop(only_copy=not others).steps),))
+        return iter((Next(advise_instead(self.plan).steps),))
 
     def next_if_nothing(self) -> Iterator[Block]:
         """Advise what ``ckpt inspect`` does, but never to run this command again."""
@@ -132,38 +112,14 @@ class WaysReport(ChangeReport[WaysPlan]):
         if not inspection.advice.repairs:
             return ChangeReport.next_if_nothing(self)
         running, failing = find_running(inspection), find_failing(inspection)
-        if running and not failing and self._errors:
+        if running and not failing and any(each.severity is Severity.ERROR for each in inspection.findings):
             return self.next_if_refused()
         if not running or not failing:
             return iter((Next(inspection.advice.without_repairs().steps),))
         start = words("Start the query with Spark {versions}, where it restarts.", versions=spell(running))
         versions = words("For Spark {versions}: ", versions=spell(failing))
-        put = self._put_back()
+        put = advise_put_back(inspection)
         return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(replace(put, what=versions + put.what)),)),))
-
-    def _put_back(self) -> advice.Step:
-        """Advise to put back what is wrong."""
-        steps = chain(*(rated.advice.all_steps() for rated in self._errors if rated.advice))
-        path_groups = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs_copy)
-        lost = [path for path in chain(*path_groups) if isinstance(path, str)]
-        inspection = self.plan.inspection
-        paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in self._errors)))
-        return put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))
-
-    def _without_copy(self) -> Iterator[advice.Step]:
-        """Advise what is left without a copy of the checkpoint."""
-        checkpoint = self.plan.inspection.checkpoint
-        known = gather_known(checkpoint, self.plan.inspection.sink)
-        latest = checkpoint.commits.latest
-        if checkpoint.offsets.readable(latest) is not None:  # or no new query can continue
-            batch = latest if checkpoint.stateful else None  # whose state is lost: it is named, or it is refused
-            (hand_off,) = BOOK.advise("hand_off").fill(known).steps
-            yield replace(hand_off, do=call("handoff", self.plan.root).but(batch=batch))
-        yield from BOOK.advise("new_checkpoint").fill(known).steps
-
-    @property
-    def _errors(self) -> list[RatedFinding]:
-        return [rated for rated in self.plan.inspection.findings if rated.severity is Severity.ERROR]
 
 
 class _AsyncRequest(Keys):

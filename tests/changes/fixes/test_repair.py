@@ -11,9 +11,9 @@ from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost
 from ckpt.changes.fixes.repair import WayName, WaysPlan, repair
 from ckpt.changes.fixes.write_logs import find_commit
+from ckpt.changes.inspect import inspect
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.state.inspect import inspect
 from ckpt.storage import open_storage
 from tests.changes.applying import facts
 from tests.changes.fixes.async_gap.test_command import after_next

@@ -69,20 +69,12 @@ def faults(checkpoint: Path, *, deep: bool = False) -> Iterator[str]:
             continue
         ran.add(call)
         exit_code, document = run(call)
-        if exit_code == 3 and call.name == "repair" and _leads_on(document):
-            continue
         if exit_code in _WRONG:
             yield f"{code} advises {call}, which answers {exit_code}: {document.get('refused')}"
             continue
         first = document["next"][0]["command"] if document["next"] else None
         if first is not None and tuple(first[:2]) == ("ckpt", "inspect") and call.name != "inspect":
             yield f"{code} advises {call}, which leads back to {' '.join(first)}"
-
-
-def _leads_on(document: dict[str, Any]) -> bool:
-    """Tell whether a repair that has no plan, which only its own trial shows, says what helps instead."""
-    names = [step["command"][1] for step in document["next"] if step["command"]]
-    return bool(document["next"]) and not {"inspect", "repair", "repair-async"} & {*names}
 
 
 def _damaged(case: Case, folder: Path) -> Path:

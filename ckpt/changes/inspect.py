@@ -11,6 +11,7 @@ from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location
 from ckpt.restart.findings import Asked
+from ckpt.storage import open_storage
 from ckpt.versions import Spark
 
 
@@ -78,4 +79,9 @@ def inspect(
 
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
-    return inspect_opened(opened, versions, mode, batches, has, live)
+    inspection = inspect_opened(opened, versions, mode, batches, has, live)
+    if deep or not any(rated.advice.repairs for rated in inspection.troubles if rated.advice):
+        return inspection
+    from ckpt.changes.fixes.advised import leave_out_refused  # a sound checkpoint needs none of it
+
+    return leave_out_refused(inspection, open_storage(opened.uri, storage_options or {}))

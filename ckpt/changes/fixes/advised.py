@@ -1,0 +1,101 @@
+"""Advice where ``ckpt repair`` has no fix: what its refusal says, and what ``ckpt inspect`` says in its place."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from ckpt.advice import Advice, Call, Do, Hole, Instruction, Step, advise, call, do, run, words
+from ckpt.changes.fixes.repair import WayName, WaysPlan, plan_repairs
+from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.errors import UsageError
+from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
+from ckpt.restart.book import BOOK, put_back
+from ckpt.restart.findings import Severity
+from ckpt.storage import Storage
+
+_ANY_ID = "00000000-0000-4000-8000-000000000000"
+"""The query id of a trial: which fixes there are does not depend on it."""
+
+
+def advise_instead(plan: WaysPlan) -> Advice:
+    """Advise what is left where a repair is refused."""
+    inspection, errors = plan.inspection, _list_errors(plan.inspection)
+    once_more = call("repair", inspection.checkpoint.uri).but(deep=inspection.deep or None)
+    if plan.found_id is not None:
+        this = words("Only one query has written to the sink. If it is this one, write metadata again with its id.")
+        return advise(run(once_more.but(query_id=plan.found_id), this))
+    if plan.lacks_id:
+        write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
+        return advise(do(Do.FIND_OUT, BOOK.text("query_id"), METADATA), write)
+    if plan.instead or not errors:
+        return plan.instead or inspection.advice.without_repairs()
+    cures = [rated.advice for rated in errors if rated.advice]
+    elsewhere = next((cure for cure in cures if not cure.repairs), None)
+    if elsewhere is not None:
+        return elsewhere.mark_stop()
+    others = cures[0].without_repairs().steps if cures else ()
+    left = advise(advise_put_back(inspection).or_(*(others or _advise_without_copy(inspection))))
+    return left.mark_stop(only_copy=not others)
+
+
+def advise_put_back(inspection: Inspection) -> Step:
+    """Advise to put back what is wrong."""
+    errors = _list_errors(inspection)
+    steps = chain(*(rated.advice.all_steps() for rated in errors if rated.advice))
+    path_groups = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs_copy)
+    lost = [path for path in chain(*path_groups) if isinstance(path, str)]
+    paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in errors)))
+    return put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))
+
+
+def _advise_without_copy(inspection: Inspection) -> Iterator[Step]:
+    """Advise what is left without a copy of the checkpoint."""
+    checkpoint = inspection.checkpoint
+    known = gather_known(checkpoint, inspection.sink)
+    latest = checkpoint.commits.latest
+    if checkpoint.offsets.readable(latest) is not None:  # or no new query can continue
+        batch = latest if checkpoint.stateful else None  # whose state is lost: it is named, or it is refused
+        (hand_off,) = BOOK.advise("hand_off").fill(known).steps
+        yield replace(hand_off, do=call("handoff", checkpoint.uri).but(batch=batch))
+    yield from BOOK.advise("new_checkpoint").fill(known).steps
+
+
+def leave_out_refused(inspection: Inspection, storage: Storage) -> Inspection:
+    """Replace advice to repair where a trial shows that no fix is possible; nothing is written.
+
+    Only a trial tells: a fix is judged by the start on the checkpoint as it would leave it.
+    """
+    steps = chain(*(rated.advice.all_steps() for rated in inspection.troubles if rated.advice))
+    repairs = dict.fromkeys(step.call for step in steps if step.call is not None and step.call.name == "repair")
+    refused = {repair: instead for repair in repairs if (instead := _try(repair, storage)) is not None}
+    if not refused:
+        return inspection
+    return replace(inspection, findings=tuple(_without(rated, refused) for rated in inspection.findings))
+
+
+def _try(repair: Call, storage: Storage) -> Advice | None:
+    """Plan a repair: what helps instead of it; None where it is possible, or not needed."""
+    options = dict(repair.options)
+    way = options.get("choose")
+    try:
+        plan = plan_repairs(
+            storage,
+            _ANY_ID if "query_id" in options else None,
+            None if way is None else WayName(str(way)),
+        )
+    except UsageError:
+        return Advice()
+    return None if plan.refused is None else advise_instead(plan)
+
+
+def _without(rated: RatedFinding, refused: dict[Call, Advice]) -> RatedFinding:
+    """A finding without steps that are refused; where they were all that a program can do, with what helps instead."""
+    if rated.advice is None or not any(step.call in refused for step in rated.advice.all_steps()):
+        return rated
+    instead = next(refused[step.call] for step in rated.advice.all_steps() if step.call in refused)
+    left = rated.advice.without(refused.keys())
+    return replace(rated, finding=replace(rated.finding, advice=left if left.calls else instead or left))
+
+
+def _list_errors(inspection: Inspection) -> list[RatedFinding]:
+    return [rated for rated in inspection.findings if rated.severity is Severity.ERROR]
