@@ -1,8 +1,11 @@
 """The public names of ckpt, each with the module that has it; ``ckpt.__getattr__`` imports it from there."""
 
+from ckpt.calls.evolve import evolve as evolve
+from ckpt.calls.inspect import inspect as inspect
+from ckpt.calls.preflight import describe_query as describe_query, preflight as preflight
+from ckpt.calls.rehearse import rehearse as rehearse
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
-from ckpt.changes.inspect import inspect as inspect
 from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
 from ckpt.changes.offsets.exchange import (
     offsets_export as offsets_export,
@@ -37,13 +40,10 @@ from ckpt.spark.api import (
     read_state as read_state,
 )
 from ckpt.spark.calls import (
-    evolve as evolve,
     export_state as export_state,
     migrate_changelog as migrate_changelog,
     migrate_transform_with_state as migrate_transform_with_state,
 )
-from ckpt.spark.rehearse import rehearse as rehearse
-from ckpt.spark.start import describe_query as describe_query, preflight as preflight
 from ckpt.state.native.api import read_state_arrow as read_state_arrow, read_state_batches as read_state_batches
 from ckpt.state.native.diff import state_diff as state_diff
 from ckpt.state.native.history import state_history as state_history

@@ -36,7 +36,6 @@ from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.restart.findings import Forecast
 from ckpt.storage import Listing, Root, Storage, open_storage
-from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.values import Value, show_html, show_text
 from ckpt.versions import Spark
@@ -317,6 +316,8 @@ def run_change(
     if kept_at is not None:
         must_keep(kept_at, uri)
     storage = open_storage(uri, options)
+    from ckpt.storage.local_writer import open_writer  # who only plans loads nothing that writes
+
     if back is not None:
         return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace)
     if how.get("deep"):

@@ -33,7 +33,6 @@ from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage, open_storage
 from ckpt.storage.base import temporary
-from ckpt.storage.local_writer import open_writer
 from ckpt.storage.locations import find_parent, is_in_memory, is_inside, local_path
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
@@ -247,6 +246,8 @@ def backup_to(location: str | None, uri: str, storage_options: Mapping[str, str]
     if location is None:
         location = name_default_backup(uri)
     must_keep(location, uri)
+    from ckpt.storage.local_writer import open_writer  # a plan loads nothing that writes
+
     return open_writer(location, choose_options(location, storage_options))
 
 

@@ -113,7 +113,7 @@ def test_the_audit_hook_sees_no_write_and_no_process(sample: str) -> None:
 
 
 HEAVY = {"pyspark", "py4j", "delta", "pyarrow", "fsspec", "pandas", "numpy", "hdfs_native", "multiprocessing", "http"}
-CHANGES = ("ckpt.changes", "ckpt.relocat", "ckpt.storage.writer", "ckpt.storage.local_writer")
+WRITERS = ("ckpt.storage.local_writer", "ckpt.storage.remote_writer")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -122,7 +122,9 @@ def test_a_local_run_imports_nothing_heavy(sample: str, output: str) -> None:
     modules = watched("", "inspect", f"sample_checkpoints/{sample}", "-o", output)["modules"]
     assert "ckpt.inspection.inspection" in modules
     assert {name.partition(".")[0] for name in modules} & HEAVY == set()
-    assert [name for name in modules if name.startswith(CHANGES)] == [], "what changes a checkpoint is not even loaded"
+    assert [name for name in modules if name.startswith(WRITERS)] == [], "what changes a checkpoint is not even loaded"
+    if not sample.startswith("damaged-"):  # where a repair is advised, it is planned
+        assert [name for name in modules if name.startswith("ckpt.changes")] == []
 
 
 CHANGING = re.compile(

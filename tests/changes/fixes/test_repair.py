@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.calls.inspect import inspect
 from ckpt.changes.apply import Receipt
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost
 from ckpt.changes.fixes.repair import WayName, WaysPlan, repair
 from ckpt.changes.fixes.write_logs import find_commit
-from ckpt.changes.inspect import inspect
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.storage import open_storage

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt.checkpoint.reader import open_to_look
 from ckpt.errors import CkptError
+from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.rows import make_row, make_unreadable_row
 from ckpt.inspection.scan.scan import discover
 from ckpt.storage import Folder, open_storage
@@ -28,7 +30,7 @@ def assert_as_inspected(found: ckpt.types.Scan, options: dict[str, str]) -> None
 def alone(path: str, options: dict[str, str]) -> ckpt.types.ScannedCheckpoint:
     """The line of a checkpoint that is looked at by itself."""
     try:
-        return make_row(ckpt.inspect(path, storage_options=options), path)
+        return make_row(inspect(open_to_look(path, options)), path)  # without the trial of a repair
     except CkptError as error:
         return make_unreadable_row(path, str(error))
 

@@ -1,0 +1,109 @@
+"""The call ``evolve``: a changed query continues; of pyspark nothing is imported where no data frame is given."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from ckpt.calls.preflight import describe_query
+from ckpt.changes.apply import ChangeResult, How
+from ckpt.errors import UsageError
+from ckpt.model import Location
+from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan
+from ckpt.query.description import QueryDescription
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ckpt.spark.executors import Executors
+
+
+def evolve(
+    checkpoint: Location,
+    new: str | None = None,
+    *,
+    to: "DataFrame | QueryDescription | str | None" = None,
+    storage_options: Mapping[str, str] | None = None,
+    output_mode: str = "append",
+    from_query: QueryDescription | str | None = None,
+    map_source: Sequence[str] = (),
+    map_operator: Sequence[str] = (),
+    map_column: Sequence[str] = (),
+    default: Mapping[str, str] | None = None,
+    start: Mapping[str, str] | None = None,
+    accept_from_now_on: bool = False,
+    new_id: bool = False,
+    plan: bool = False,
+    jobs: int | None = None,
+    engine: "Executors | None" = None,
+    **how: Unpack[How],
+) -> ChangeResult[EvolvePlan]:
+    """Let a changed query continue: all that ``ckpt evolve`` does.
+
+    With ``new`` a checkpoint is written there, and ``checkpoint`` is only read. Stop the old query first: rows that it
+    reads after that are read again. Without ``new`` the checkpoint is changed in place, as far as no state changes: a
+    plan, which ``apply=True`` performs.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        new: A path or URI of a folder that does not exist, or holds no file.
+        to: The changed query: an unstarted streaming data frame, its ``QueryDescription``, or the path of its
+            ``query.json``. Only ``undo`` needs none.
+        storage_options: For the file systems of both, and of the backup, where they are remote.
+        output_mode: Of a data frame.
+        from_query: The description, or its path, of the query that wrote the checkpoint: without it ckpt cannot tell
+            whether a column of state is computed from what it was.
+        map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
+            none. Needed where two would fit.
+        map_operator: Which stateful operator is which, likewise, by their ids.
+        map_column: Which column of state is which, as ``OLD=NEW``, columns as ``state_show`` names them; OLD ``-`` is
+            none. For columns that are computed otherwise, or that have the same name.
+        default: The value of a new column of a key, in all rows of the state, by its name.
+        start: Where a new source begins, as JSON of an offset by its number or name; by default where its reader
+            options say.
+        accept_from_now_on: Accept that what is new knows only rows from now on.
+        new_id: Give the new checkpoint a query id of its own.
+        plan: Only say what would be written to ``new``.
+        jobs: Processes at a time that write state in other columns; by default one for each core, where there is
+            enough to do.
+        engine: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``. With ``new``
+            its ``watcher`` is called with the number of files written so far, and the number of all.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is
+            left of it then, as far as it can be removed.
+        CkptError: A start on it would fail anyway, or the new one is not what it should be.
+        UsageError: A URI or option is wrong, or one place is inside the other.
+
+    >>> query = ckpt.types.QueryDescription.read("docs/query.json")
+    >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
+    >>> more = {"map_operator": ["-=0"], "accept_from_now_on": True}
+    >>> plan, receipt = ckpt.evolve(old, "memory://evolved", to=query, **more)
+    >>> plan.written, plan.batch, plan.verdict.value, [source.change.value for source in plan.sources]
+    (True, 9, 'from-now-on', ['same'])
+
+    """
+    from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
+
+    described = _describe(to, output_mode, checkpoint, storage_options)
+    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
+    wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, old, accept_from_now_on)
+    if new is None and engine is not None:
+        raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
+    into = None
+    if new is not None:
+        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, engine=engine, watcher=how.get("watcher"))
+    return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
+
+
+def _describe(
+    query: "DataFrame | QueryDescription | str | None",
+    output_mode: str,
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None,
+) -> QueryDescription | None:
+    """Describe a data frame; a description stays, or is read. Raises as ``describe_query``."""
+    if query is None or isinstance(query, QueryDescription):
+        return query
+    if isinstance(query, str):
+        return QueryDescription.read(query)
+    return describe_query(query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)
