@@ -3,8 +3,9 @@
 Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ckpt.advice import Hole, Words, plain, words
@@ -83,10 +84,6 @@ def _list_types(operator: DescribedOperator) -> list[list[str]]:
     expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
     buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
     return [*([bare(each.type) for each in part] for part in expressions), buffers]
-
-
-def _has_families(store: Store) -> bool:
-    return bool(store.column_families)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +168,15 @@ class _Planner:
     def _fits(self) -> bool:
         return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
 
+    @property
+    def _has_families(self) -> bool:
+        return any(store.column_families for store in self.has.stores)
+
     def _list_sides(self) -> list[_Sides]:
-        if self.wants.name == OperatorName.JOIN and any(map(_has_families, self.has.stores)):
+        if self.wants.name == OperatorName.JOIN and self._has_families:
             return self._list_families()
         new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
-        if new.keys() != {store.name for store in self.has.stores} or any(map(_has_families, self.has.stores)):
+        if new.keys() != {store.name for store in self.has.stores} or self._has_families:
             return []
         return [_Sides(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
 
@@ -244,14 +245,6 @@ class _Planner:
         columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
         return ColumnPlan((columns,), (*others, *value_parts))
 
-    def _check_gone(self, field: Json) -> None:
-        """Raise NoWay for a key column without which groups would lack what the watermark has evicted."""
-        if not isinstance(field, dict):
-            return
-        metadata = field.get("metadata")
-        if isinstance(metadata, dict) and _EVENT_TIME in metadata:
-            raise self.refuse(BOOK.text("evolve_key_gone", gone=field["name"]))
-
     def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
         if self.parts is not None and self.wants.keys is None and old == new:
@@ -290,20 +283,27 @@ class _Planner:
                 part or PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, f"{name}, by its name")
             )
         taken = {origin.old for origin in origins}
-        for before in range(len(old)):
-            if before not in taken:
-                self._check_gone((fields_of(sides.old.key_schema) or [])[before])
-                expires = self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK
-                verdict = Knowledge.FULL if self.parts is not None and not expires else Knowledge.UNKNOWN
-                explanation = f"key column {old[before][0]} is gone: keys that differed only there are one"
-                if expires:
-                    explanation += ", with the latest of their expiries, for the state does not say which row was first"
-                judged.append(PartComparison(PartKind.KEY, before, None, verdict, explanation))
+        judged += self._judge_gone_keys(sides, taken)
         coarser = any(origin.window for origin in origins)
-        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new) and not coarser
-        if not same and not old:
+        changed = tuple(origins) if coarser else _drop_same(origins, old, new)
+        if changed is not None and not old:
             raise self.refuse("its groups are not in the state: all rows are in one group there")
-        return None if same else tuple(origins), coarser or len(taken - {None}) < len(old), tuple(judged)
+        return changed, coarser or len(taken - {None}) < len(old), tuple(judged)
+
+    def _judge_gone_keys(self, sides: _Sides, taken: Collection[int | None]) -> Iterator[PartComparison]:
+        """Judge the columns of the old key that the new one lacks. Raises NoWay."""
+        expires = self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK
+        verdict = Knowledge.FULL if self.parts is not None and not expires else Knowledge.UNKNOWN
+        fields = fields_of(sides.old.key_schema) or []
+        for before, (name, _) in enumerate(named_fields(sides.old.key_schema)):
+            if before in taken:
+                continue
+            if _EVENT_TIME in _get_metadata(fields[before]):
+                raise self.refuse(BOOK.text("evolve_key_gone", gone=name))
+            why = f"key column {name} is gone: keys that differed only there are one"
+            if expires:
+                why += ", with the latest of their expiries, for the state does not say which row was first"
+            yield PartComparison(PartKind.KEY, before, None, verdict, why)
 
     def _find_window(self, number: int) -> tuple[int, int] | None:
         """The length and offset of a key column that is a longer window now; None for any other."""
@@ -370,8 +370,7 @@ class _Planner:
             for ordinal, (name, _) in enumerate(old):
                 if ordinal not in taken:
                     judged.append(PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone"))
-        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
-        return None if same else tuple(origins), tuple(judged)
+        return _drop_same(origins, old, new), tuple(judged)
 
     def _derive(self, aggregate: DescribedAggregate, places: Sequence[int]) -> Iterator[ColumnOrigin]:
         """The columns of a function that is made of others, which are at these places of the old query."""
@@ -387,6 +386,7 @@ class _Planner:
     ) -> list[tuple[int | None, PartComparison]]:
         """The first old column of each aggregate, or None where it is new; and its verdict."""
         before = None if self.old is None else self.old.aggregates
+        mapped = self._read_map(sides, aggregates)
         if self.parts is not None and before is not None:
             if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
                 raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
@@ -397,13 +397,11 @@ class _Planner:
                 for part in (parts[number] for number in range(len(aggregates)))
             ]
         else:
+            starts = self._match_buffer_names(sides, aggregates, mapped)
             matched = [
-                (start, self._judge_by_name(aggregate, number, start))
-                for number, (aggregate, start) in enumerate(
-                    zip(aggregates, self._match_buffer_names(sides, aggregates, old), strict=True)
-                )
+                (start, self._judge_by_name(aggregates[number], number, start)) for number, start in starts.items()
             ]
-        for number, start in self._read_map(sides, aggregates, _list_starts(aggregates)).items():
+        for number, start in mapped.items():
             part = self._judge_by_name(aggregates[number], number, start)
             matched[number] = start, replace(part, why=words("{why}, as {--map-column} says", why=part.why))
         for _, part in matched:
@@ -418,24 +416,24 @@ class _Planner:
         return PartComparison(PartKind.VALUE, start, number, Knowledge.UNKNOWN, why)
 
     def _match_buffer_names(
-        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
-    ) -> list[int | None]:
-        """The first old column of each aggregate, by the names of its columns. Raises NoWay where two would fit."""
-        names = [name for name, _ in old]
+        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], mapped: Mapping[int, int | None]
+    ) -> dict[int, int | None]:
+        """Find the first old column of each aggregate by the names of its columns. Raises NoWay where two would fit."""
+        old, new = sides.list_columns("value")
+        names, firsts = [name for name, _ in old], _list_starts(aggregates)
         wanted = [[buffer.name for buffer in aggregate.buffers] for aggregate in aggregates]
-        if [name for own in wanted for name in own] == names and _have_types(*sides.list_columns("value")):
-            return list(_list_starts(aggregates))
-        mapped = self._read_map(sides, aggregates, _list_starts(aggregates))
+        if [name for own in wanted for name in own] == names and _have_types(old, new):
+            return dict(enumerate(firsts))
         taken = {
             start + offset
             for number, start in mapped.items()
             if start is not None
             for offset in range(len(wanted[number]))
         }
-        starts: list[int | None] = []
+        starts: dict[int, int | None] = {}
         for number, own in enumerate(wanted):
             if number in mapped:
-                starts.append(mapped[number])
+                starts[number] = mapped[number]
                 continue
             runs = {first: set(range(first, first + len(own))) for first in range(len(names) - len(own) + 1)}
             candidates = [
@@ -445,18 +443,16 @@ class _Planner:
             if len(candidates) > 1 or (candidates and len(rivals) > 1):
                 flat_old, flat_new = sides.name_columns("value")
                 there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
-                first = _list_starts(aggregates)[number]
-                mine = next(name for name, ordinal in flat_new.items() if ordinal == first)
+                mine = next(name for name, ordinal in flat_new.items() if ordinal == firsts[number])
                 aggregate, ask = spell(aggregates[number].sql), ask_old("map_column", mine)
                 raise self.refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=ask))
-            starts.append(candidates[0] if candidates else None)
+            starts[number] = candidates[0] if candidates else None
         return starts
 
-    def _read_map(
-        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], starts: Sequence[int]
-    ) -> dict[int, int | None]:
-        """The first old column of each aggregate that a person named. Raises NoWay."""
+    def _read_map(self, sides: _Sides, aggregates: Sequence[DescribedAggregate]) -> dict[int, int | None]:
+        """Read the first old column of each aggregate that a person named. Raises NoWay."""
         old, new = sides.name_columns("value")
+        starts = _list_starts(aggregates)
         mapped: dict[int, int | None] = {}
         for column, source in self.words.mapped.items():
             if column not in new or (source != "-" and source not in old):
@@ -494,7 +490,7 @@ class _Planner:
                 columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, origins, indexed=indexed)
                 stores.append(columns)
         judged += [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side not in planned]
-        if not stores or not any(map(_has_families, self.has.stores)):
+        if not stores or not self._has_families:
             return ColumnPlan(tuple(stores), tuple(judged))
         return ColumnPlan((self._join_families(stores),), tuple(judged))
 
@@ -572,8 +568,7 @@ class _Planner:
             elif not nullable[number]:
                 raise self.refuse(BOOK.text("evolve_never_null", column=name, side=side))
             origins.append(ColumnOrigin(ordinal))
-        same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
-        return None if same else tuple(origins), own
+        return _drop_same(origins, old, new), own
 
     def _match_side_names(
         self, old: list[tuple[str, Json]], new: list[tuple[str, Json]], side: str
@@ -590,10 +585,10 @@ class _Planner:
             raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
 
 
-def is_session_window(field: Json) -> bool:
-    """Tell whether a field of a StructType is the window of a session."""
+def _get_metadata(field: Json) -> dict[str, Json]:
+    """Return what Spark records of a field of a StructType beside its type."""
     metadata = field.get("metadata") if isinstance(field, dict) else None
-    return isinstance(metadata, dict) and metadata.get(_SESSION) is True
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _cut(schema: Json, count: int) -> Json:
@@ -603,6 +598,14 @@ def _cut(schema: Json, count: int) -> Json:
 
 def _have_types(old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]) -> bool:
     return [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
+
+
+def _drop_same(
+    origins: Sequence[ColumnOrigin], old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]
+) -> tuple[ColumnOrigin, ...] | None:
+    """Return the origins of columns; None where all stay as they are."""
+    same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+    return None if same else tuple(origins)
 
 
 def _are_names(names: Sequence[str]) -> bool:
@@ -658,7 +661,7 @@ def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
 
 
 def _find_session(fields: Sequence[Json], refuse: Refuse) -> int:
-    window = next((number for number, field in enumerate(fields) if is_session_window(field)), None)
+    window = next((number for number, field in enumerate(fields) if _get_metadata(field).get(_SESSION) is True), None)
     if window is None:
         raise refuse("ckpt cannot tell which column of its state is the session")
     return window
@@ -670,11 +673,4 @@ def _list_buffers(aggregates: Sequence[DescribedAggregate]) -> list[tuple[str, s
 
 def _list_starts(aggregates: Sequence[DescribedAggregate]) -> list[int]:
     """The place of the first column of each aggregate."""
-    return list(_accumulate(len(aggregate.buffers) for aggregate in aggregates))
-
-
-def _accumulate(counts: Iterator[int]) -> Iterator[int]:
-    total = 0
-    for count in counts:
-        yield total
-        total += count
+    return list(accumulate((len(aggregate.buffers) for aggregate in aggregates), initial=0))[:-1]

@@ -83,7 +83,8 @@ def _find_old(
     if fitting:
         ids = ", ".join(str(operator.id) for operator in fitting)
         raise NoWay(BOOK.text("evolve_which_operator", new=new, kind=wants.name, ids=ids, asked=ask))
-    alike = [operator for operator in free if operator.name == wants.name and not _fits_any(operator, wanted)]
+    same_kind = [operator for operator in free if operator.name == wants.name]
+    alike = [operator for operator in same_kind if not any(_fits(operator, other) for other in wanted)]
     changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
     if len(alike) == len(changed) == 1:
         return alike[0].id
@@ -153,7 +154,3 @@ def judge_operators(
         why = plain(keeps) if verdict is Knowledge.FULL else join(reasons, "; ")
         kind = PartChange.CHANGED if plan.stores else change.change
         yield replace(change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores)
-
-
-def _fits_any(has: Operator, wanted: Sequence[DescribedOperator]) -> bool:
-    return any(_fits(has, wants) for wants in wanted)
