@@ -48,7 +48,7 @@ def make_state(
 
 
 def _make_empty(checkpoint: Checkpoint, plan: StatePlan) -> Iterator[Mapping[str, bytes]]:
-    """The files of operators that have seen no row."""
+    """Make the files of operators that have seen no row."""
     context, batch = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits.latest
     for operator in plan.empty:
         assert context.shuffle_partitions is not None
@@ -62,7 +62,7 @@ def _make_empty(checkpoint: Checkpoint, plan: StatePlan) -> Iterator[Mapping[str
 def _make_rows(
     plan: StatePlan, made: Placing, options: Mapping[str, str], engine: Exchange | None, jobs: int | None
 ) -> Iterator[Mapping[str, bytes | int]]:
-    """The files of stores whose rows get other columns; of one that a task has written its bytes."""
+    """Make the files of stores whose rows get other columns; of one that a task has written, give its bytes."""
     if plan.rows is None or plan.form is None:
         return
     chosen, form = replace(plan.rows, options=options), plan.form

@@ -83,11 +83,11 @@ class ColumnReshaping:
         if columns.new_name is None or columns.value is None:
             return None
         values = rows.values.to_pylist()
-        lists = [split_elements(value) for value in values] if columns.several else [[value] for value in values]
+        lists = [split_elements(value) for value in values] if columns.is_list else [[value] for value in values]
         there = structs_of(columns.old_schema, rows_of([element for own in lists for element in own]), "value")
         arrays = _pick_columns(named_fields(columns.value_schema), columns.value, there.flatten(), len(there))
         written = self._encode(columns.value_schema, arrays, len(there))
-        if not columns.several:
+        if not columns.is_list:
             return Stored(rows.keys, written)
         elements = iter(len(row).to_bytes(_LENGTH, "little") + row for row in written.to_pylist())
         return Stored(rows.keys, array_of([delimiter.join(next(elements) for _ in own) for own in lists]))

@@ -1,4 +1,4 @@
-"""The aggregate functions that ckpt knows by Spark's class: how groups are merged, and what is made of what.
+"""Knows aggregate functions by Spark's class: how groups are merged, and what is made of what.
 
 The only place that names functions. State of any other function is kept, added and removed as its description says,
 and is never merged.
@@ -63,7 +63,7 @@ _EQUAL = _COLLECTED - {"float", "double", "binary"}
 
 
 def find_merge(aggregate: DescribedAggregate) -> Merge | None:
-    """How groups of a function are merged; None where ckpt does not know."""
+    """Find how groups of a function are merged; None where ckpt does not know."""
     merge = _MERGES.get(aggregate.function)
     kinds = [buffer.type for buffer in aggregate.buffers]
     names = [str(kind).partition("(")[0] for kind in kinds if fields_of(kind) is None]
@@ -84,6 +84,6 @@ def find_merge(aggregate: DescribedAggregate) -> Merge | None:
 
 
 def find_element(aggregate: DescribedAggregate) -> Json:
-    """The type of the elements that a function collects into an array; None for another function."""
+    """Find the type of the elements that a function collects into an array; None for another function."""
     result = aggregate.result
     return result.get("elementType") if isinstance(result, dict) and result.get("type") == "array" else None

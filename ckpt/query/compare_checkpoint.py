@@ -202,7 +202,10 @@ def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, ope
 
 
 def fits_schema(new: Json, old: Json) -> bool:
-    """``DataType.equalsIgnoreNameAndCompatibleNullability``: what is stored as never null may not become nullable."""
+    """Tell whether Spark reads one schema as another; what is stored as never NULL may not become nullable.
+
+    ``DataType.equalsIgnoreNameAndCompatibleNullability``.
+    """
     if not (isinstance(new, dict) and isinstance(old, dict) and new.get("type") == old.get("type")):
         return new == old
     match new["type"]:
@@ -389,7 +392,7 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
 
 
 def _leave_out(source: SourceView, topics: frozenset[str]) -> str:
-    """The offset of a source without topics, as ``offsets_set`` takes it: null for each of their partitions."""
+    """Write the offset of a source without topics, as ``offsets_set`` takes it: null for each of their partitions."""
     ends = source.offset.items() if isinstance(source.offset, dict) else ()
     kept = {topic: dict.fromkeys(each) if topic in topics and isinstance(each, dict) else each for topic, each in ends}
     return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)

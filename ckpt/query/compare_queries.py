@@ -50,7 +50,7 @@ class Knowledge(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Higher is worse."""
+        """Return its rank: higher is worse."""
         return list(Knowledge).index(self)
 
 
@@ -110,10 +110,10 @@ def compare_signatures(
     if old.operators is None or new.operators is None:
         return ()
     pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
-    aware = None not in (old.session, new.session)
+    has_readings = None not in (old.session, new.session)
     views = (
-        _View(old.sources, {number: number for number in sources.values()}, aware),
-        _View(new.sources, sources, aware),
+        _View(old.sources, {number: number for number in sources.values()}, has_readings),
+        _View(new.sources, sources, has_readings),
     )
     compared = []
     for has, wants, before, number in pairs:
@@ -150,25 +150,25 @@ def compare_watermarks(
     """Compare the watermarks of two queries: a start takes the new delay, and state stays true."""
     if old.watermarks is None or new.watermarks is None:
         return
-    aware = None not in (old.session, new.session)
-    view = _View(new.sources, sources, aware)
-    own = _View(old.sources, {number: number for number in range(len(old.sources))}, aware)
+    has_readings = None not in (old.session, new.session)
+    view = _View(new.sources, sources, has_readings)
+    own = _View(old.sources, {number: number for number in range(len(old.sources))}, has_readings)
     before = {f"{own.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in old.watermarks}
     after = {f"{view.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in new.watermarks}
     if before != after:
-        why = f"the watermark is {_join(after) or 'gone'}, before {_join(before) or 'there was none'}"
+        why = f"the watermark is {_join_texts(after) or 'gone'}, before {_join_texts(before) or 'there was none'}"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why, silent=True)
 
 
 def spell(text: str) -> str:
-    """An expression for people: without the numbers of sources, and with every character."""
+    """Write an expression for people: without the numbers of sources, and with every character."""
     return re.sub(
         r"%([0-9A-F]{1,5}|10[0-9A-F]{4})%", lambda match: chr(int(match[1], 16)), re.sub(r"@(\d+|static)", "", text)
     )
 
 
 def _doubt(part: PartComparison) -> PartComparison:
-    """A difference between plans of two Spark versions may be one of these versions."""
+    """Doubt a difference between plans of two Spark versions: it may be one of these versions."""
     if part.verdict is Knowledge.FULL and not part.silent:
         return part
     why = f"{part.why}; another Spark version described it, which may write the same otherwise"
@@ -181,12 +181,12 @@ class _View:
 
     sources: Sequence[DescribedSource]
     numbers: Mapping[int, int]
-    aware: bool = True  # both descriptions say what else decides values, in brackets
+    has_readings: bool = True  # both descriptions say what else decides values, in brackets
 
     def translate(self, text: str) -> str:
         """Rewrite an expression with old numbers of sources, and without branches of a union that only one has."""
         parts, at = [], 0
-        text = _CAST.sub(self._drop_widening, text if self.aware else _BRACKETS.sub("", text))
+        text = _CAST.sub(self._drop_widening, text if self.has_readings else _BRACKETS.sub("", text))
         while at < len(text):
             end = _find_end(text, at) if text[at] == "{" else None
             if end is not None:
@@ -216,7 +216,7 @@ class _View:
         return f"{match[1]}@{match[2]}" if is_wider(match[3], self.find_type(match[1], int(match[2]))) else match[0]
 
     def find_type(self, column: str, source: int) -> Json:
-        """The type of a column of a source; None where it is not known."""
+        """Find the type of a column of a source; None where it is not known."""
         schema = self.sources[source].schema if source < len(self.sources) else None
         return dict(named_fields(schema)).get(spell(column))
 
@@ -267,25 +267,25 @@ class _OperatorPair:
         self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression], side: str | None = None
     ) -> Iterator[PartComparison]:
         matching = _match(*self._translate_each(old, new))
-        fits = _fit(old, new)
+        fits = _have_same_types(old, new)
         for number, wants in enumerate(new):
-            before, name = matching.get(number), _name(wants)
+            before, name = matching.get(number), _name_column(wants)
             if before is None:
-                instead = f", before {_name(old[number])}" if number < len(old) else ""
+                instead = f", before {_name_column(old[number])}" if number < len(old) else ""
                 why = f"the key has {name}{instead}: the state does not know it of any key"
                 yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
             elif before != number:
                 why = f"key column {name} is at place {number + 1}, before {before + 1}"
-                verdict = _judge(old[before], wants)
+                verdict = _judge_column(old[before], wants)
                 yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
             elif reread := self._find_reread(wants.sql, plain=True):
                 why = f"{name} {reread}"
                 yield PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, why, silent=fits, side=side)
             else:
-                yield PartComparison(PartKind.KEY, before, number, _judge(old[before], wants), name, side=side)
+                yield PartComparison(PartKind.KEY, before, number, _judge_column(old[before], wants), name, side=side)
         for before in sorted({*range(len(old))} - {*matching.values()}):
             if not fits:
-                why = f"key column {_name(old[before])} is gone: keys that differed only there have to be merged"
+                why = f"key column {_name_column(old[before])} is gone: keys that differed only there have to be merged"
                 yield PartComparison(PartKind.KEY, before, None, Knowledge.UNKNOWN, why, side=side)
 
     def _compare_aggregates(
@@ -371,9 +371,9 @@ class _OperatorPair:
         return None
 
     def _find_changed_options(self, number: int) -> dict[str, str]:
-        """The options of a source of the new query that differ from those it had in the old one, with a value."""
+        """Find the options of a source of the new query that differ from those in the old one, with a value."""
         old = self.after.numbers.get(number)
-        if old is None or not self.after.aware or old >= len(self.before.sources):
+        if old is None or not self.after.has_readings or old >= len(self.before.sources):
             return {}
         before, after = self.before.sources[old].options, self.after.sources[number].options
         both = {**before, **after}
@@ -421,22 +421,22 @@ class _OperatorPair:
 
     def _compare_columns(self, old: DescribedSide, new: DescribedSide, side: str) -> Iterator[PartComparison]:
         matching = _match(*self._translate_each(old.columns, new.columns))
-        fits = _fit(old.columns, new.columns)
+        fits = _have_same_types(old.columns, new.columns)
         for number, wants in enumerate(new.columns):
-            before, name = matching.get(number), f"{_name(wants)} of the {side} side"
+            before, name = matching.get(number), f"{_name_column(wants)} of the {side} side"
             if before is None:
-                instead = f", before {_name(old.columns[number])}" if fits else ""
+                instead = f", before {_name_column(old.columns[number])}" if fits else ""
                 why = f"column {name} is new{instead}: rows in the state do not have it"
                 yield PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, why, silent=fits, side=side)
                 continue
-            moved, verdict = before != number, _judge(old.columns[before], wants)
+            moved, verdict = before != number, _judge_column(old.columns[before], wants)
             why = f"column {name} is at place {number + 1}, before {before + 1}" if moved else name
             reread = self._find_other_reading(wants.sql)
             if reread is not None:
                 moved, verdict, why = True, Knowledge.UNKNOWN, f"{name} {reread}"
             yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits, side=side)
         for before in sorted({*range(len(old.columns))} - {*matching.values()}):
-            why = f"column {_name(old.columns[before])} of the {side} side is gone"
+            why = f"column {_name_column(old.columns[before])} of the {side} side is gone"
             yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why, side=side)
 
     def _compare_filters(self, old: Sequence[str] | None, new: Sequence[str] | None) -> Iterator[PartComparison]:
@@ -458,11 +458,13 @@ class _OperatorPair:
     def _translate_each(
         self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]
     ) -> tuple[list[str], list[str]]:
-        return [_key_text(self.before, part.sql) for part in old], [_key_text(self.after, part.sql) for part in new]
+        return [_normalize_key(self.before, part.sql) for part in old], [
+            _normalize_key(self.after, part.sql) for part in new
+        ]
 
 
-def _key_text(view: _View, text: str) -> str:
-    """The normal form of a key; of a window only its column, because its times are compared apart."""
+def _normalize_key(view: _View, text: str) -> str:
+    """Normalize a key; of a window only its column stays, because its times are compared apart."""
     window = _WINDOW.match(text)
     if window is None:
         return view.translate(text)
@@ -481,24 +483,24 @@ def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     return matching
 
 
-def _fit(old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> bool:
+def _have_same_types(old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> bool:
     """Tell whether Spark takes the old columns for the new ones: their types are the same."""
     return [bare(part.type) for part in old] == [bare(part.type) for part in new]
 
 
-def _judge(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
+def _judge_column(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
     """Judge a column that computes the same: its type, and whether its computation can be seen."""
     alike = bare(old.type) == bare(new.type) or is_wider(new.type, old.type)
     return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
 
 
 def _spell_kept(part: DescribedAggregate) -> str:
-    """The normal form of what decides the state of an aggregate."""
+    """Write what decides the state of an aggregate."""
     return _spell_aggregate(part if part.kept is None else replace(part, sql=part.kept))
 
 
 def _spell_argument(part: DescribedAggregate) -> str:
-    """The argument and the filter of a function."""
+    """Write the argument and the filter of a function."""
     return _spell_aggregate(replace(part, sql=part.sql.partition("(")[2]))
 
 
@@ -507,13 +509,13 @@ def _spell_aggregate(part: DescribedAggregate) -> str:
     return f"{distinct}{part.sql}" + (f" FILTER ({part.filter})" if part.filter is not None else "")
 
 
-def _name(part: DescribedExpression) -> str:
+def _name_column(part: DescribedExpression) -> str:
     text = spell(part.sql)
     return text if part.name is None or text == part.name else f"{text} ({part.name})"
 
 
 def bare(data_type: Json) -> str:
-    """A type without nullability."""
+    """Spell a type without nullability."""
     return spell_schema(data_type).replace(" not null", "")
 
 
@@ -561,7 +563,7 @@ def judge_window(
 
 
 def find_window_start(time_us: int, length_us: int, offset_us: int) -> int:
-    """The start of the tumbling window of a time."""
+    """Return the start of the tumbling window of a time."""
     return (time_us - offset_us) // length_us * length_us + offset_us
 
 
@@ -574,13 +576,13 @@ def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool
 
 
 def find_longer_gap(old: DescribedOperator, new: DescribedOperator) -> int | None:
-    """How much longer the gap of sessions is than it was, in microseconds; None: it is not, or no constant."""
+    """Return by how many microseconds the gap of sessions is longer; None: it is not, or is no constant."""
     before, after = (None if each.gap is None else _read_interval(each.gap) for each in (old, new))
     return after - before if before is not None and after is not None and after > before else None
 
 
 def _read_interval(text: str) -> int | None:
-    """An interval as Spark writes it, such as ``1 minutes 5.5 seconds``; None: of days or months, or no constant."""
+    """Read an interval such as ``1 minutes 5.5 seconds``; None: it has days or months, or is no constant."""
     parts = re.findall(r"(\d+(?:\.\d+)?) (hours|minutes|seconds)(?: |$)", text)
     if not parts or " ".join(f"{number} {unit}" for number, unit in parts) != text:
         return None
@@ -596,12 +598,12 @@ def _spell_window(window: DescribedWindow) -> str:
     return " ".join(parts)
 
 
-def _join(texts: set[str]) -> str:
+def _join_texts(texts: set[str]) -> str:
     return ", ".join(map(spell, sorted(texts)))
 
 
 def _find_end(text: str, start: int) -> int | None:
-    """The index of the brace that closes the one at ``start``."""
+    """Find the brace that closes the one at ``start``."""
     depth = 0
     for index in range(start, len(text)):
         depth += (text[index] == "{") - (text[index] == "}")

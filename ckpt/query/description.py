@@ -1,4 +1,4 @@
-"""Read ``query.json``: the query's expectations of its checkpoint, which ``describe_query`` writes."""
+"""Records what a query expects of its checkpoint: ``query.json``, which ``describe_query`` writes."""
 
 import json
 from collections.abc import Mapping

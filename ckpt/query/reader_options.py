@@ -1,4 +1,4 @@
-"""Options of readers, and of functions that read texts, that decide which rows and values come of the same bytes.
+"""Knows the options of readers, and of functions that read texts, that decide rows and values.
 
 A description keeps these alone, by names in small letters: credentials, rates, and where to start are none of them.
 """
@@ -89,12 +89,12 @@ _PARSING = frozenset({"json", "csv", "xml"})
 
 
 def digest(value: object) -> str:
-    """A short digest: that a text changed is seen, and the text is not."""
+    """Return a short digest, which shows that a text changed, and not the text."""
     return hashlib.sha256(str(value).encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def normalize_zone(zone: str) -> str:
-    """One name for each of the names of UTC."""
+    """Return one name for each of the names of UTC."""
     return "UTC" if zone.lower() in _UTC else zone
 
 
@@ -131,7 +131,7 @@ def keep_reader(
 
 
 def list_affecting(options: Mapping[str, str], data_type: Json, column: str | None) -> dict[str, str]:
-    """The options that decide the values of a column; ``column`` None: of a struct that may have any name."""
+    """List the options that decide the values of a column; ``column`` None: of a struct that may have any name."""
     types = set(list_leaf_types(data_type))
     return {
         name: value
@@ -145,7 +145,7 @@ def list_affecting(options: Mapping[str, str], data_type: Json, column: str | No
 
 
 def list_changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """The options that differ, but for those with which the old query failed where values would differ."""
+    """List the options that differ, but for those with which the old query failed where values would differ."""
     changed = []
     for name in sorted(old.keys() | new.keys()):
         default = _find_default(name) or ""
@@ -161,7 +161,7 @@ def decides_rows(name: str) -> bool:
 
 
 def list_leaf_types(data_type: Json) -> Iterator[str]:
-    """The types of a schema that have no parts, decimals without their digits."""
+    """List the types of a schema that have no parts, decimals without their digits."""
     fields = fields_of(data_type)
     if fields is not None:
         for each in fields:
@@ -175,7 +175,7 @@ def list_leaf_types(data_type: Json) -> Iterator[str]:
 
 
 def _find_default(name: str) -> str | None:
-    """The default of an option; None for one that decides nothing."""
+    """Find the default of an option; None for one that decides nothing."""
     if name in _DECIDING:
         return _DECIDING[name][0]
     return _OF_ALL.get(name, _OF_ROWS.get(name))

@@ -1,1 +1,1 @@
-"""A checkpoint carried over to a changed query (``ckpt evolve``): other sources, other operators."""
+"""Plans how a checkpoint is carried over to a changed query (``ckpt evolve``): other sources, operators and columns."""

@@ -1,4 +1,4 @@
-"""Columns of state of a changed operator: each one from a column of the old state, or a constant.
+"""Plans the columns of a changed operator's state: each comes from a column of the old state, or is a constant.
 
 Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
 """
@@ -19,7 +19,7 @@ from ckpt.new.evolve.fields import FieldPlanner, Refuse, plan_variables
 from ckpt.new.evolve.origins import (
     ColumnMerge,
     ColumnOrigin,
-    ColumnWords,
+    ColumnChoices,
     FamilyColumns,
     LongerSessions,
     StoreColumns,
@@ -58,7 +58,7 @@ def plan_columns(
     wants: DescribedOperator,
     parts: Sequence[PartComparison] | None,
     old: DescribedOperator | None,
-    words: ColumnWords,
+    choices: ColumnChoices,
     watermark_ms: int,
 ) -> ColumnPlan:
     """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
@@ -67,7 +67,7 @@ def plan_columns(
     """
     if parts is not None:
         parts = [judge_window(part, old, wants, watermark_ms) for part in parts]
-    planner = _Planner(has, wants, parts, old, words)
+    planner = _ColumnPlanner(has, wants, parts, old, choices)
     plan = planner.plan()
     known = wants.metadata_version == (2 if has.schema_paths else 1)
     mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
@@ -79,7 +79,7 @@ def plan_columns(
 
 
 def _list_types(operator: DescribedOperator) -> list[list[str]]:
-    """The types of keys, aggregates, and columns that a join keeps."""
+    """List the types of keys, aggregates, and columns that a join keeps."""
     sides = () if operator.join is None else (operator.join.left, operator.join.right)
     expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
     buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
@@ -87,7 +87,7 @@ def _list_types(operator: DescribedOperator) -> list[list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class _StorePair:
     """A store before and after."""
 
     old: Store
@@ -95,13 +95,13 @@ class _Sides:
     new_value: Json
 
     def list_columns(self, word: str) -> tuple[list[tuple[str, Json]], list[tuple[str, Json]]]:
-        """Names and types of the old and new columns of keys or values."""
+        """List names and types of the old and new columns of keys or values."""
         pairs = (self.old.key_schema, self.new_key) if word == "key" else (self.old.value_schema, self.new_value)
         old, new = (list(named_fields(schema)) for schema in pairs)
         return old, new
 
     def name_columns(self, word: str) -> tuple[dict[str, int], dict[str, int]]:
-        """Places of the old and new columns of keys or values, by the names that ``ckpt state show`` gives them."""
+        """Map the names that ``ckpt state show`` gives the old and new columns of keys or values to their places."""
         both = []
         for key, value in ((self.old.key_schema, self.old.value_schema), (self.new_key, self.new_value)):
             columns = flat_columns(struct_of([("key", key), ("value", value)])).kept
@@ -111,15 +111,15 @@ class _Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class _Planner:
+class _ColumnPlanner:
     has: Operator
     wants: DescribedOperator
     parts: Sequence[PartComparison] | None
     old: DescribedOperator | None
-    words: ColumnWords
+    choices: ColumnChoices
 
     def refuse(self, why: str | Words) -> NoWay:
-        """An error that names the operator."""
+        """Make an error that names the operator."""
         return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
 
     def _refuse_part(self, part: PartComparison, because: str) -> NoWay:
@@ -127,7 +127,7 @@ class _Planner:
 
     def plan(self) -> ColumnPlan:
         for part in self.parts or ():
-            if part.kind is PartKind.WINDOW and not self._coarsens and self._added_us is None:
+            if part.kind is PartKind.WINDOW and not self._has_longer_windows and self._longer_gap_us is None:
                 raise self._refuse_part(part, ". Spark would start and mix old and new values")
         match self.wants.name:
             case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
@@ -139,7 +139,7 @@ class _Planner:
             case OperatorName.JOIN:
                 return self._plan_join()
             case name if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
-                return ColumnPlan(*plan_variables(self.has, self.wants, self.words, self.refuse))
+                return ColumnPlan(*plan_variables(self.has, self.wants, self.choices, self.refuse))
         for part in self.parts or ():
             if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
                 raise self._refuse_part(part, ", and ckpt does not change columns of this operator")
@@ -148,14 +148,14 @@ class _Planner:
         return ColumnPlan((), tuple(self.parts or ()))
 
     @property
-    def _coarsens(self) -> bool:
+    def _has_longer_windows(self) -> bool:
         """True if the windows of an aggregation become longer ones that are made of them."""
         aggregates = self.wants.name == OperatorName.AGGREGATION
         return aggregates and self.old is not None and is_coarser(self.old.window, self.wants.window)
 
     @property
-    def _added_us(self) -> int | None:
-        """How much longer the gap of sessions is, in microseconds; None: it is not."""
+    def _longer_gap_us(self) -> int | None:
+        """Return by how many microseconds the gap of sessions is longer; None: it is not."""
         if self.old is None or self.wants.name != OperatorName.SESSIONS:
             return None
         return find_longer_gap(self.old, self.wants)
@@ -166,27 +166,27 @@ class _Planner:
             raise self._refuse_part(part, ". Spark would start and mix old and new values")
 
     def _fits(self) -> bool:
-        return all(_have_types(*sides.list_columns(word)) for sides in self._list_sides() for word in ("key", "value"))
+        return all(_have_types(*sides.list_columns(word)) for sides in self._pair_stores() for word in ("key", "value"))
 
     @property
     def _has_families(self) -> bool:
         return any(store.column_families for store in self.has.stores)
 
-    def _list_sides(self) -> list[_Sides]:
+    def _pair_stores(self) -> list[_StorePair]:
         if self.wants.name == OperatorName.JOIN and self._has_families:
-            return self._list_families()
+            return self._pair_families()
         new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
         if new.keys() != {store.name for store in self.has.stores} or self._has_families:
             return []
-        return [_Sides(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
+        return [_StorePair(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
 
-    def _list_families(self) -> list[_Sides]:
-        """The column families of the only store of a join (state format 3), as if each were a store."""
+    def _pair_families(self) -> list[_StorePair]:
+        """List the column families of the only store of a join (state format 3), as if each were a store."""
         store, new = self.has.stores[0], {family.name: family for own in self.wants.stores for family in own.families}
         if new.keys() != {family.name for family in store.column_families} or len(self.has.stores) > 1:
             return []
         return [
-            _Sides(
+            _StorePair(
                 replace(store, name=own.name, key_schema=own.key_schema, value_schema=own.value_schema),
                 new[own.name].key,
                 new[own.name].value,
@@ -196,7 +196,7 @@ class _Planner:
 
     def _plan_single(self) -> ColumnPlan:
         """Plan the store of an aggregation or a deduplication."""
-        (sides,) = self._list_sides() or (None,)
+        (sides,) = self._pair_stores() or (None,)
         if sides is None:
             return ColumnPlan((), tuple(self.parts or ()))
         key, merges, key_parts = self._plan_key(sides)
@@ -204,7 +204,7 @@ class _Planner:
         if self.wants.name == OperatorName.AGGREGATION:
             value, value_parts = self._plan_aggregates(sides)
         elif self.wants.name == OperatorName.GROUPS_IN_PANDAS:
-            planner = FieldPlanner(self.words, self.refuse)
+            planner = FieldPlanner(self.choices, self.refuse)
             value = planner.plan(sides.old.value_schema, sides.new_value)
             value_parts = tuple(planner.parts)
         else:
@@ -219,18 +219,18 @@ class _Planner:
 
     def _plan_sessions(self) -> ColumnPlan:
         """Plan the aggregates of session windows; their keys, which values repeat, stay as they are."""
-        (sides,) = self._list_sides() or (None,)
+        (sides,) = self._pair_stores() or (None,)
         if sides is None:
             return ColumnPlan((), tuple(self.parts or ()))
         others = tuple(part for part in self.parts or () if part.kind is not PartKind.VALUE)
         lead = len(sides.list_columns("key")[0])
-        added_us = self._added_us
+        added_us = self._longer_gap_us
         moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
         repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
         if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
             raise self.refuse("its keys are others, and ckpt does not change the keys of sessions")
         own = replace(sides.old, value_schema=_cut(sides.old.value_schema, lead))
-        value, value_parts = self._plan_aggregates(_Sides(own, sides.new_key, _cut(sides.new_value, lead)))
+        value, value_parts = self._plan_aggregates(_StorePair(own, sides.new_key, _cut(sides.new_value, lead)))
         if value is None and added_us is None:
             return ColumnPlan((), (*others, *value_parts))
         merges = None if added_us is None else plan_merges(self.wants, "sessions become one", self.refuse, value)
@@ -245,7 +245,7 @@ class _Planner:
         columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
         return ColumnPlan((columns,), (*others, *value_parts))
 
-    def _plan_key(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
+    def _plan_key(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
         if self.parts is not None and self.wants.keys is None and old == new:
             return None, False, ()
@@ -290,7 +290,7 @@ class _Planner:
             raise self.refuse("its groups are not in the state: all rows are in one group there")
         return changed, coarser or len(taken - {None}) < len(old), tuple(judged)
 
-    def _judge_gone_keys(self, sides: _Sides, taken: Collection[int | None]) -> Iterator[PartComparison]:
+    def _judge_gone_keys(self, sides: _StorePair, taken: Collection[int | None]) -> Iterator[PartComparison]:
         """Judge the columns of the old key that the new one lacks. Raises NoWay."""
         expires = self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK
         verdict = Knowledge.FULL if self.parts is not None and not expires else Knowledge.UNKNOWN
@@ -306,17 +306,17 @@ class _Planner:
             yield PartComparison(PartKind.KEY, before, None, verdict, why)
 
     def _find_window(self, number: int) -> tuple[int, int] | None:
-        """The length and offset of a key column that is a longer window now; None for any other."""
+        """Return the length and offset of a key column that is a longer window now; None for any other."""
         window, keys = self.wants.window, self.wants.keys
-        if not self._coarsens or window is None or keys is None or not keys[number].sql.startswith("window("):
+        if not self._has_longer_windows or window is None or keys is None or not keys[number].sql.startswith("window("):
             return None
         return window.length_us, window.offset_us
 
     def _find_default(self, column: str | None, name: str) -> str | None:
         for word in (column, name):
-            if word is not None and word in self.words.defaults:
-                self.words.used.add(f"default {word}")
-                return self.words.defaults[word]
+            if word is not None and word in self.choices.defaults:
+                self.choices.used.add(f"default {word}")
+                return self.choices.defaults[word]
         return None
 
     def _match_key_names(
@@ -334,7 +334,7 @@ class _Planner:
             return {number: number for number in range(len(new))}
         raise self.refuse(words("columns of its key differ, and have no names: name the old query, {--from-query}"))
 
-    def _plan_aggregates(self, sides: _Sides) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
+    def _plan_aggregates(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("value")
         aggregates = self.wants.aggregates
         if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
@@ -373,7 +373,7 @@ class _Planner:
         return _drop_same(origins, old, new), tuple(judged)
 
     def _derive(self, aggregate: DescribedAggregate, places: Sequence[int]) -> Iterator[ColumnOrigin]:
-        """The columns of a function that is made of others, which are at these places of the old query."""
+        """List the columns of a function that is made of others, which are at these places of the old query."""
         assert self.old is not None
         assert self.old.aggregates is not None
         starts = _list_starts(self.old.aggregates)
@@ -382,9 +382,9 @@ class _Planner:
             yield ColumnOrigin(starts[ordinal] + number, buffer.empty, derived=True)
 
     def _match_aggregates(
-        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
+        self, sides: _StorePair, aggregates: Sequence[DescribedAggregate], old: list[tuple[str, Json]]
     ) -> list[tuple[int | None, PartComparison]]:
-        """The first old column of each aggregate, or None where it is new; and its verdict."""
+        """Find the first old column of each aggregate, or None where it is new; and its verdict."""
         before = None if self.old is None else self.old.aggregates
         mapped = self._read_map(sides, aggregates)
         if self.parts is not None and before is not None:
@@ -416,7 +416,7 @@ class _Planner:
         return PartComparison(PartKind.VALUE, start, number, Knowledge.UNKNOWN, why)
 
     def _match_buffer_names(
-        self, sides: _Sides, aggregates: Sequence[DescribedAggregate], mapped: Mapping[int, int | None]
+        self, sides: _StorePair, aggregates: Sequence[DescribedAggregate], mapped: Mapping[int, int | None]
     ) -> dict[int, int | None]:
         """Find the first old column of each aggregate by the names of its columns. Raises NoWay where two would fit."""
         old, new = sides.list_columns("value")
@@ -449,15 +449,15 @@ class _Planner:
             starts[number] = candidates[0] if candidates else None
         return starts
 
-    def _read_map(self, sides: _Sides, aggregates: Sequence[DescribedAggregate]) -> dict[int, int | None]:
+    def _read_map(self, sides: _StorePair, aggregates: Sequence[DescribedAggregate]) -> dict[int, int | None]:
         """Read the first old column of each aggregate that a person named. Raises NoWay."""
         old, new = sides.name_columns("value")
         starts = _list_starts(aggregates)
         mapped: dict[int, int | None] = {}
-        for column, source in self.words.mapped.items():
+        for column, source in self.choices.mapped.items():
             if column not in new or (source != "-" and source not in old):
                 continue
-            self.words.used.add(f"map_column {column}")
+            self.choices.used.add(f"map_column {column}")
             ordinal = new[column]
             number = max(number for number, start in enumerate(starts) if start <= ordinal)
             start = None if source == "-" else old[source] - (ordinal - starts[number])
@@ -475,7 +475,7 @@ class _Planner:
         for part in judged:
             if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
                 raise self._refuse_part(part, ", and ckpt only widens the keys of a join")
-        for sides in self._list_sides():
+        for sides in self._pair_stores():
             key, origins = self._widen_key(sides), None
             indexed = sides.old.name.endswith((JOIN_ROWS, TIMED_ROWS, TIMED_KEYS))
             if indexed and not sides.old.name.endswith(TIMED_KEYS):
@@ -511,7 +511,7 @@ class _Planner:
                 key_schema=own.key_schema if own.key is not None else None,
                 key_encoder=old[own.name].key_encoder,
                 indexed=own.indexed,
-                several=own.name.endswith(TIMED_ROWS),
+                is_list=own.name.endswith(TIMED_ROWS),
             )
             for own in stores
         )
@@ -523,8 +523,8 @@ class _Planner:
         key = tuple(map(ColumnOrigin, range(count)))
         return StoreColumns(store.name, key_schema, store.value_schema, key, families=families)
 
-    def _widen_key(self, sides: _Sides) -> tuple[ColumnOrigin, ...] | None:
-        """The columns of keys of a store of a join, each in its place; None where they stay as they are."""
+    def _widen_key(self, sides: _StorePair) -> tuple[ColumnOrigin, ...] | None:
+        """Plan the key columns of a store of a join, each in its place; None where they stay as they are."""
         old, new = sides.list_columns("key")
         if _have_types(old, new):
             return None
@@ -534,7 +534,7 @@ class _Planner:
             self._check_type(before, after, "key")
         return tuple(map(ColumnOrigin, range(len(new))))
 
-    def _plan_side(self, sides: _Sides, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
+    def _plan_side(self, sides: _StorePair, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
         old, new = sides.list_columns("value")
         own = [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side == side]
         flags = [int(bool(fields) and fields[-1] == (_MATCHED, "boolean")) for fields in (old, new)]
@@ -592,7 +592,7 @@ def _get_metadata(field: Json) -> dict[str, Json]:
 
 
 def _cut(schema: Json, count: int) -> Json:
-    """A StructType without its first fields."""
+    """Return a StructType without its first fields."""
     return {"type": "struct", "fields": (fields_of(schema) or [])[count:]}
 
 
@@ -672,5 +672,5 @@ def _list_buffers(aggregates: Sequence[DescribedAggregate]) -> list[tuple[str, s
 
 
 def _list_starts(aggregates: Sequence[DescribedAggregate]) -> list[int]:
-    """The place of the first column of each aggregate."""
+    """List the place of the first column of each aggregate."""
     return list(accumulate((len(aggregate.buffers) for aggregate in aggregates), initial=0))[:-1]

@@ -1,4 +1,4 @@
-"""State that functions of users keep: its fields, and the variables of transformWithState, matched by their names.
+"""Plans state that functions of users keep: its fields, and the variables of transformWithState, matched by name.
 
 Nobody sees what such a function makes of its state, so no field is better than unknown.
 """
@@ -12,7 +12,7 @@ from ckpt.formats.operators import TIMERS, list_variables
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import ColumnFamily, Json, Operator, StateVariable
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.new.evolve.origins import ColumnOrigin, ColumnWords, FamilyColumns, StoreColumns, is_nullable
+from ckpt.new.evolve.origins import ColumnOrigin, ColumnChoices, FamilyColumns, StoreColumns, is_nullable
 from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, is_wider
 from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
 
@@ -20,7 +20,7 @@ _WRAPPERS = ("groupState", "value")  # structs that Spark puts around the fields
 _TIMEOUT = "timeoutTimestamp"
 _NO_TIMEOUT = -1  # ``GroupStateImpl.NO_TIMESTAMP``
 _LIST = "ListState"
-_BESIDE = ("$rowCounter_", "$count_", "$min_", "$ttl_")  # families that Spark keeps beside a variable
+_COMPANIONS = ("$rowCounter_", "$count_", "$min_", "$ttl_")  # families that Spark keeps beside a variable
 Refuse = Callable[["str | Words"], NoWay]
 
 
@@ -28,7 +28,7 @@ Refuse = Callable[["str | Words"], NoWay]
 class FieldPlanner:
     """Matches the fields of structs; ``parts`` are what is then known of them."""
 
-    words: ColumnWords
+    choices: ColumnChoices
     refuse: Refuse
     parts: list[PartComparison] = field(default_factory=list)
 
@@ -40,7 +40,7 @@ class FieldPlanner:
         for number, (name, kind) in enumerate(after):
             source, label = matching[number], _join(path, name)
             if source is None:
-                origins.append(self._begin(name, kind, label, nullable=is_nullable((fields_of(new) or [])[number])))
+                origins.append(self._plan_new(name, kind, label, nullable=is_nullable((fields_of(new) or [])[number])))
                 continue
             was = before[source][1]
             if fields_of(was) is not None and fields_of(kind) is not None:
@@ -62,11 +62,11 @@ class FieldPlanner:
         kept = all(bare(was) == bare(kind) for (_, was), (_, kind) in zip(before, after, strict=False))
         return None if same and kept and not any(origin.fields for origin in origins) else tuple(origins)
 
-    def _begin(self, name: str, kind: Json, label: str, *, nullable: bool) -> ColumnOrigin:
-        """A field that the state does not have."""
-        if label in self.words.defaults:
-            self.words.used.add(f"default {label}")
-            text = self.words.defaults[label]
+    def _plan_new(self, name: str, kind: Json, label: str, *, nullable: bool) -> ColumnOrigin:
+        """Plan a field that the state does not have. Raises NoWay."""
+        if label in self.choices.defaults:
+            self.choices.used.add(f"default {label}")
+            text = self.choices.defaults[label]
             by_default = words("{label} is {text} in all of the state, as {--default} says", label=label, text=text)
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, by_default))
             return ColumnOrigin(None, text, given=True)
@@ -81,15 +81,15 @@ class FieldPlanner:
         return ColumnOrigin(None)
 
     def _match(self, old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]], path: str) -> list[int | None]:
-        """The old place of each field. Raises NoWay where one may have been renamed."""
+        """Find the old place of each field. Raises NoWay where one may have been renamed."""
         names = [name for name, _ in old]
         matching: list[int | None] = []
         answered = set()
         for number, (name, _) in enumerate(new):
             label = _join(path, name)
-            source = self.words.mapped.get(label)
+            source = self.choices.mapped.get(label)
             if source is not None:
-                self.words.used.add(f"map_column {label}")
+                self.choices.used.add(f"map_column {label}")
                 own = [_join(path, each) for each in names]
                 if source != "-" and source not in own:
                     raise self.refuse(f"{source} is not in the state, which has {', '.join(own)}")
@@ -104,7 +104,7 @@ class FieldPlanner:
         in_place = [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
         for number, (name, kind) in enumerate(new):
             label = _join(path, name)
-            if matching[number] is not None or number in answered or label in self.words.defaults:
+            if matching[number] is not None or number in answered or label in self.choices.defaults:
                 continue
             if in_place and number in free:  # as Spark does it, which passes over names
                 matching[number] = number
@@ -125,13 +125,13 @@ def _join(path: str, name: str) -> str:
 
 
 def plan_variables(
-    has: Operator, wants: DescribedOperator, words: ColumnWords, refuse: Refuse
+    has: Operator, wants: DescribedOperator, choices: ColumnChoices, refuse: Refuse
 ) -> tuple[tuple[StoreColumns, ...], tuple[PartComparison, ...]]:
     """Plan the variables of transformWithState: the stores that change, and what is known of each. Raises NoWay."""
-    planner = FieldPlanner(words, refuse)
+    planner = FieldPlanner(choices, refuse)
     old = {variable.name: variable for variable in has.variables}
     new = {variable.name: variable for variable in list_variables(wants.properties)}
-    sources = _match_variables(old, new, words, refuse)
+    sources = _match_variables(old, new, choices, refuse)
     described = {family.name: family for store in wants.stores for family in store.families}
     stores, gone = [], [variable for name, variable in old.items() if name not in sources.values()]
     for store in has.stores:
@@ -168,14 +168,14 @@ def plan_variables(
 
 
 def _match_variables(
-    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], words: ColumnWords, refuse: Refuse
+    old: Mapping[str, StateVariable], new: Mapping[str, StateVariable], choices: ColumnChoices, refuse: Refuse
 ) -> dict[str, str | None]:
-    """The old name of each variable; None: it is new. Raises NoWay where one may have been renamed."""
+    """Find the old name of each variable; None: it is new. Raises NoWay where one may have been renamed."""
     sources: dict[str, str | None] = {name: name if name in old else None for name in new}
     for name in new:
-        source = words.mapped.get(name)
+        source = choices.mapped.get(name)
         if source is not None:
-            words.used.add(f"map_column {name}")
+            choices.used.add(f"map_column {name}")
             if source not in ("-", *old):
                 raise refuse(f"{source} is no variable of the state, which has {', '.join(old)}")
             sources[name] = None if source == "-" else source
@@ -185,7 +185,7 @@ def _match_variables(
     for name, source in sources.items():
         if source is not None and name in old and source != name and name not in taken:
             raise refuse(f"variable {name} is in the state too, and would be lost: rename it as well")
-        if source is not None or name in words.mapped:
+        if source is not None or name in choices.mapped:
             continue
         rivals = [own.name for own in old.values() if own.name not in taken and own.kind == new[name].kind != TIMERS]
         if rivals:
@@ -204,7 +204,7 @@ def _check_variable(old: StateVariable, new: StateVariable, refuse: Refuse) -> N
 
 
 def _list_families(variable: str) -> list[str]:
-    return [variable, *(f"{prefix}{variable}" for prefix in _BESIDE)]
+    return [variable, *(f"{prefix}{variable}" for prefix in _COMPANIONS)]
 
 
 def _plan_families(
@@ -214,7 +214,7 @@ def _plan_families(
     name: str,
     planner: FieldPlanner,
 ) -> Iterator[FamilyColumns]:
-    """The families of a variable that is called ``name`` now. Raises NoWay."""
+    """Plan the families of a variable that is called ``name`` now. Raises NoWay."""
     for before, after in zip(_list_families(old.name), _list_families(name), strict=True):
         if before not in there or after not in described:
             continue
@@ -227,4 +227,4 @@ def _plan_families(
         value = planner.plan(has.value_schema, wants.value, name) if before == old.name else None
         schema = has.value_schema if value is None else wants.value
         several = before == old.name and old.kind == _LIST
-        yield FamilyColumns(before, after, has.value_schema, schema, value, several=several)
+        yield FamilyColumns(before, after, has.value_schema, schema, value, is_list=several)

@@ -1,4 +1,4 @@
-"""Logs of a checkpoint as a query with other sources needs them: ``offsets/``, and the folders below ``sources/``.
+"""Plans logs as a query with other sources needs them: ``offsets/``, and the folders below ``sources/``.
 
 Measured on 3.5 to 4.3 (Spark classes ``OffsetSeq``, ``OffsetMap``, ``MicroBatchExecution``): the newest offsets and
 those before them must have a line for each source of the query, in its order, ``-`` for a new one; and a source finds
@@ -38,15 +38,15 @@ def plan_logs(
             continue
         if not has_names(log) and len(log.sources) != len(newest.sources):
             continue  # of a query with other sources, further back than a start looks
-        data = format_offset_log(_carry_over(log, newest, query, changes, named=named))
+        data = format_offset_log(_change_offsets(log, newest, query, changes, named=named))
         if data != format_offset_log(log):
             yield from plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data)
 
 
-def _carry_over(
+def _change_offsets(
     log: OffsetLog, newest: OffsetLog, query: QueryDescription, changes: Sequence[SourceChange], *, named: bool
 ) -> OffsetLog:
-    """An offset file with a line for each source of the query.
+    """Make an offset file with a line for each source of the query.
 
     Names: a new source has no line, and one that is no longer read keeps its line, by which it can come back.
     """
@@ -98,7 +98,7 @@ def _plan_folders(
     query: QueryDescription,
     changes: Sequence[SourceChange],
 ) -> Iterator[FileStep]:
-    """Steps after which each source that continues has its log where it looks for it, and no other has one."""
+    """Plan that each source that continues has its log where it looks for it, and no other has one."""
     listing = checkpoint.listing
     wanted = [name_folder(number, source.name) for number, source in enumerate(query.sources)]
     kept = {
@@ -134,7 +134,7 @@ def is_hidden(path: str) -> bool:
 
 
 def _plan_moves(storage: Storage, listing: Listing, contents: Mapping[str, str]) -> Iterator[FileStep]:
-    """Steps that give each path the content of another one; checksums go before their file, and come after it."""
+    """Give each path the content of another one; checksums go before their file, and come after it."""
     paths = [path for both in contents.items() for path in both]
     there = [path for path in (*paths, *map(sidecar, paths)) if listing.info(path) is not None]
     must_fit(listing, there)

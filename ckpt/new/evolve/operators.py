@@ -1,4 +1,4 @@
-"""The stateful operators of a changed query beside those of a checkpoint: by kind and schema, never by number.
+"""Matches the stateful operators of a changed query with those of a checkpoint: by kind and schema, never by number.
 
 Spark numbers them from the sink on, so that one more in the middle renumbers others (``IncrementalExecution``).
 """
@@ -13,7 +13,7 @@ from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
 from ckpt.model import Operator
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.columns import plan_columns
-from ckpt.new.evolve.origins import ColumnWords, StoreColumns
+from ckpt.new.evolve.origins import ColumnChoices, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
 from ckpt.query.compare_checkpoint import fits_schema, list_families
 from ckpt.query.compare_queries import Knowledge, OperatorComparison, PartComparison, find_worst
@@ -128,7 +128,7 @@ def judge_operators(
     query: QueryDescription,
     old: QueryDescription | None,
     compared: Sequence[OperatorComparison],
-    words: ColumnWords,
+    choices: ColumnChoices,
     watermark_ms: int,
 ) -> Iterator[OperatorChange]:
     """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
@@ -144,7 +144,7 @@ def judge_operators(
         comparison = by_new.get(change.new)
         wrote = old.operators[change.old] if comparison is not None and old is not None and old.operators else None
         parts = None if comparison is None else comparison.parts
-        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, words, watermark_ms)
+        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, choices, watermark_ms)
         if parts is None and not plan.stores:
             yield change
             continue

@@ -1,4 +1,4 @@
-"""Where each column of new state comes from, and what a person says about it."""
+"""Records where each column of new state comes from, and what a person says about it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class FamilyColumns:
     old_schema: Json  # of its values, a StructType in Spark's JSON
     value_schema: Json = None
     value: tuple[ColumnOrigin, ...] | None = None  # None: values stay as they are
-    several: bool = False  # a value is a list of such rows
+    is_list: bool = False  # a value is a list of such rows
     key_schema: Json = None  # where the store has other keys: a StructType in Spark's JSON
     key_encoder: Json = None  # of those keys
     indexed: bool = False  # as of ``StoreColumns``
@@ -85,8 +85,8 @@ class StoreColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnWords:
-    """The words of a person about columns, as ``ckpt state show`` names them; it is noted which of them applied."""
+class ColumnChoices:
+    """The choices of a person about columns, as ``ckpt state show`` names them; it is noted which of them applied."""
 
     mapped: Mapping[str, str] = field(default_factory=dict)  # old column, or ``-``, by new column
     defaults: Mapping[str, str] = field(default_factory=dict)  # value by new key column

@@ -1,4 +1,4 @@
-"""``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
+"""Plans ``ckpt evolve``: what changes in a checkpoint so that a changed query continues from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.logs import has_names, plan_logs
 from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_operators
-from ckpt.new.evolve.origins import ColumnWords, parse_mapping
+from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
 from ckpt.query.compare_checkpoint import find_misfit
@@ -61,14 +61,14 @@ class EvolvePlan(ChangePlan):
 
     @property
     def verdict(self) -> Knowledge:
-        """The worst of its parts; unknown where it was refused before they were judged."""
+        """Return the worst verdict of its parts; unknown where it was refused before they were judged."""
         if self.refused is not None and not self.parts:
             return Knowledge.UNKNOWN
         return find_worst(part.verdict for part in self.parts)
 
     @property
     def knows_less(self) -> tuple[Words, ...]:
-        """The verdict and reason of each part that is not as if the query had run from the beginning."""
+        """List the verdict and reason of each part that is not as if the query had run from the beginning."""
         kinds: Mapping[str, Sequence[QueryChange]] = {"source": self.sources, "operator": self.operators}
         return tuple(
             plain(f"{kind} {part.old if part.new is None else part.new} ({part.verdict}): ") + part.why
@@ -79,7 +79,7 @@ class EvolvePlan(ChangePlan):
 
     @property
     def parts(self) -> tuple[QueryChange, ...]:
-        """All sources and operators."""
+        """List all sources and operators."""
         return (*self.sources, *self.operators)
 
     def add_made(self, sizes: Mapping[str, int]) -> Self:
@@ -112,11 +112,11 @@ def plan_evolution(
                 raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
     except NoWay as error:
-        return replace(plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _KnowsLess))
+        return replace(plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _NeedsAcceptance))
     steps = (*plan.state.steps, *plan_logs(storage, checkpoint, query, changes))
     if into is not None:
         return replace(plan, steps=steps)
-    plan = replace(plan, steps=_guard(storage, checkpoint, steps) if steps else ())
+    plan = replace(plan, steps=_mark_meanwhile(storage, checkpoint, steps) if steps else ())
     return judge_evolution(view_changed(storage, checkpoint.listing, plan.steps), plan, query)
 
 
@@ -125,10 +125,10 @@ def judge_evolution(changed: Storage, plan: EvolvePlan, query: QueryDescription)
     before = plan.inspection
     if not plan.steps:
         plan = replace(plan, needed=False, why="the query continues from it as it is")
-        problem = _compare(query, before.checkpoint)
+        problem = _explain_misfit(query, before.checkpoint)
         return plan if problem is None else plan.refusing(problem)
     after = inspect(read_checkpoint(changed))
-    problem = ANY_START.refuse(before, after) or _compare(query, after.checkpoint)
+    problem = ANY_START.refuse(before, after) or _explain_misfit(query, after.checkpoint)
     if problem is not None:
         return plan.refusing(problem)
     first = (STOP_FIRST,) if plan.into is None else ()
@@ -140,14 +140,14 @@ def _match_operators(
 ) -> tuple[OperatorChange, ...]:
     """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
     old = options.from_query
-    if old is not None and (problem := _compare(old, checkpoint)) is not None:
+    if old is not None and (problem := _explain_misfit(old, checkpoint)) is not None:
         raise NoWay(BOOK.text("evolve_other_old", problem=problem))
     if query.unsupported is not None:
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
         compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
-        columns = ColumnWords(parse_mapping(options.map_column), options.default)
+        columns = ColumnChoices(parse_mapping(options.map_column), options.default)
         newest = checkpoint.offsets.newest
         watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
         judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, watermark_ms))
@@ -193,42 +193,42 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     gone = [change for change in plan.sources if change.is_gone and not change.unread]
     if gone and latest != committed and latest is not None:
         numbers = ", ".join(str(change.old) for change in gone)
-        raise _of_planned(checkpoint, latest, BOOK.text("evolve_unread_rows", numbers=numbers))
+        raise _refuse_while_planned(checkpoint, latest, BOOK.text("evolve_unread_rows", numbers=numbers))
     joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
     order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
     if joined and order != sorted(order) and options.from_query is None:
         raise NoWay(BOOK.text("evolve_order_of_sides"))
     changed = [part for part in plan.operators if part.stores]
     if changed and latest != committed and latest is not None:
-        raise _of_planned(checkpoint, latest, BOOK.text("evolve_columns_change", new=changed[0].new))
+        raise _refuse_while_planned(checkpoint, latest, BOOK.text("evolve_columns_change", new=changed[0].new))
     for part in plan.parts if not options.accept_from_now_on else ():
         kind = "source" if isinstance(part, SourceChange) else "operator"
         columns = part.parts if isinstance(part, OperatorChange) else ()
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
-            raise _KnowsLess(BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; ")))
+            raise _NeedsAcceptance(BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; ")))
         if part.verdict is Knowledge.FROM_NOW_ON:
-            raise _KnowsLess(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
+            raise _NeedsAcceptance(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
 
 
-class _KnowsLess(NoWay):
+class _NeedsAcceptance(NoWay):
     """Refused until somebody accepts it."""
 
 
-def _of_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
+def _refuse_while_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
     """Refuse what must not change while a batch is planned, and advise how it is planned again."""
     parts = {"latest": latest, "before": latest - 1, "uri": checkpoint.uri}
     reason = BOOK.text("evolve_planned", why=why, commit=commit_planned(checkpoint, "the old query"), **parts)
     return NoWay(reason, BOOK.advise("evolve_plan_again", **parts))
 
 
-def _compare(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
-    """Why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
+def _explain_misfit(query: QueryDescription, checkpoint: Checkpoint) -> str | None:
+    """Explain why the query would not start on a checkpoint, as ``ckpt preflight`` sees it; None if it would."""
     misfit = find_misfit(query, checkpoint)
     return None if misfit is None else f"{misfit.diagnosis.code} {misfit.diagnosis.name}: {misfit.detail}"
 
 
-def _guard(storage: Storage, checkpoint: Checkpoint, steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
+def _mark_meanwhile(storage: Storage, checkpoint: Checkpoint, steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
     """Replace the newest offsets by a mark during the steps: no query starts meanwhile. Raises StorageError."""
     path = f"{OFFSETS}/{checkpoint.offsets.latest}"
     checksums = sidecar(path)

@@ -1,4 +1,4 @@
-"""The sources of a changed query beside those of a checkpoint: which is which, and where a new one begins."""
+"""Matches the sources of a changed query with those of a checkpoint, and finds where a new one begins."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
