@@ -17,9 +17,9 @@ from ckpt.model import Json, Operator, Store
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.fields import FieldPlanner, Refuse, plan_variables
 from ckpt.new.evolve.origins import (
+    ColumnChoices,
     ColumnMerge,
     ColumnOrigin,
-    ColumnChoices,
     FamilyColumns,
     LongerSessions,
     StoreColumns,

@@ -12,7 +12,7 @@ from ckpt.formats.operators import TIMERS, list_variables
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import ColumnFamily, Json, Operator, StateVariable
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.new.evolve.origins import ColumnOrigin, ColumnChoices, FamilyColumns, StoreColumns, is_nullable
+from ckpt.new.evolve.origins import ColumnChoices, ColumnOrigin, FamilyColumns, StoreColumns, is_nullable
 from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, is_wider
 from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
 
