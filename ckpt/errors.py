@@ -20,7 +20,6 @@ from enum import StrEnum
 from typing import Any, Self, TypeVar
 
 from ckpt.advice import Option, Words, call, plain, words
-from ckpt.advice.words import name_in_python
 
 Choice = TypeVar("Choice", bound=StrEnum)
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
@@ -44,7 +43,7 @@ class CkptError(Exception):
 
     def __str__(self) -> str:
         """Return the text; it names arguments of the library, unless somebody is speaking."""
-        return name_in_python(self.words)
+        return str(self.words)
 
 
 class StorageError(CkptError):

@@ -82,7 +82,7 @@ class Words:
 
     def segments(self) -> Iterator[tuple["AnyPart", str]]:
         """Yield each part with its text, in the words of whoever asks (``speaking``)."""
-        speech = find_speech() or SHELL
+        speech = find_speech() or ARGUMENTS
         for part in self.parts:
             match part:
                 case str():
@@ -110,7 +110,7 @@ AnyPart: TypeAlias = str | Blank | TextPart
 def is_quoted(part: "AnyPart") -> bool:
     """Tell whether a part stands in backquotes in a sentence: an argument does in Python."""
     if isinstance(part, Option):
-        return (find_speech() or SHELL) != SHELL
+        return (find_speech() or ARGUMENTS) != SHELL
     return isinstance(part, Call | Code | Name)
 
 
@@ -136,7 +136,7 @@ def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
     >>> str(words("{repair} says how; put {path} back", repair=Call("repair", ("/data/cp",))))
     '`ckpt repair /data/cp` says how; put the file named back'
     >>> str(words("{--to-batch=} and {--shape=flat} without {--limit}, then {code:.trigger(once=True)}", to_batch=5))
-    '--to-batch 5 and --shape flat without --limit, then `.trigger(once=True)`'
+    '`to_batch=5` and `shape="flat"` without `limit`, then `.trigger(once=True)`'
     """
     return make_words(text, parts.__getitem__)
 
@@ -231,11 +231,3 @@ def speaking_everywhere(speech: Speech | None) -> Iterator[None]:
 def find_speech() -> Speech | None:
     """Find in whose words texts are written; None where nobody has said."""
     return _speech.get() or (_of_process[0] if _of_process else None)
-
-
-def name_in_python(text: Words) -> str:
-    """Return a text that names arguments as the library does, unless somebody is speaking."""
-    if find_speech() is not None:
-        return str(text)
-    with speaking(ARGUMENTS):
-        return str(text)

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Generic, NamedTuple, TypedDict, Unpack
 
 from ckpt.advice import Option, Words, join, words
-from ckpt.advice.words import name_in_python
 from ckpt.changes.backup import (
     Manifest,
     ManifestEntry,
@@ -327,7 +326,7 @@ def run_change(
     plan = _look_beside(planner(storage).if_possible(), options)
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
-    waits_for = None if plan.waits_for is None else name_in_python(plan.waits_for)
+    waits_for = None if plan.waits_for is None else str(plan.waits_for)
     problem = waits_for or _name_unaccepted_cost(plan, how)
     if problem is not None:
         return ChangeResult(plan, Receipt(problem=problem))
@@ -368,7 +367,7 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     if not missing:
         return None
     options, cost = join((Words((Option(name),)) for name in missing), " and "), join(missing.values(), "; ")
-    return name_in_python(words("{cost}: check the plan, then add {options}", cost=cost, options=options))
+    return str(words("{cost}: check the plan, then add {options}", cost=cost, options=options))
 
 
 def apply_plan(

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
-from ckpt.advice.words import name_in_python
 from ckpt.changes.book import BOOK
 from ckpt.changes.steps import FileStep, view_changed
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
@@ -77,7 +76,7 @@ class NoWay(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        return name_in_python(self.words)
+        return str(self.words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ckpt.advice import plain
-from ckpt.advice.words import name_in_python
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
 from ckpt.errors import CkptError, UsageError
@@ -79,7 +78,7 @@ class Stage:
             result = replace(
                 result,
                 evolved=evolved,
-                refused=None if plan.refused is None else name_in_python(plain(plan.refused)),
+                refused=None if plan.refused is None else str(plain(plan.refused)),
                 knows_less=plan.knows_less,
             )
         return _compare_state(result, folder, self.limit)

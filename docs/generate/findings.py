@@ -2,6 +2,8 @@
 
 import re
 
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
 
@@ -18,6 +20,7 @@ asynchronous tracking of a stateful query) is a note unless that version or mode
 """
 
 
+@speaking(SHELL)
 def findings_page() -> str:
     """``docs/findings.md`` as it should read."""
     diagnoses = all_diagnoses()

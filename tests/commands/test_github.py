@@ -8,6 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from ckpt.advice import Code, Do, call, do, run, words
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
 from ckpt.restart.findings import Severity
 from ckpt.texts import quote_word
 from commands.render import blocks
@@ -24,6 +26,7 @@ BROKEN = "SAMPLE/offsets: 50%\n::error::x\r::add-mask::y"
 
 
 @pytest.mark.parametrize("block", every_block(NASTY), ids=lambda block: type(block).__name__)
+@speaking(SHELL)
 def test_no_text_is_markup(block: Block) -> None:
     rendered = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown(((block,),)))
 

@@ -11,6 +11,8 @@ import pytest
 import typer
 
 from ckpt.advice import Code, Do, Name, Option, Setting, Step, Words, advise, call, do, run, words
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
 from ckpt.restart.findings import Severity
 from commands.render import blocks
 from commands.render.blocks import Block, Page, TooWide
@@ -115,6 +117,7 @@ def test_there_is_a_block_of_each_kind() -> None:
     ids=lambda block: type(block).__name__,
 )
 @pytest.mark.parametrize("width", [20, 80])
+@speaking(SHELL)
 def test_text_of_a_page_is_escaped(block: Block, width: int) -> None:
     text = PageLayout(width).text(((block,),))
 

@@ -13,7 +13,6 @@ from functools import reduce
 from typing import ClassVar
 
 from ckpt.advice import Words, words
-from ckpt.advice.words import name_in_python
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
@@ -239,7 +238,7 @@ def plan_rewind(
         from_new_batch = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
         refused = words("{problem}. Batches to go back to: {names}", problem=problem, names=_spell_batches(batches))
         also = words("; with {--replay=new} also {batch}", batch=to_batch) if from_new_batch else Words()
-        return replace(plan, refused=name_in_python(refused + also))
+        return replace(plan, refused=refused + also)
     kept = keeps_planned(checkpoint, to_batch, replayed)
     try:
         written = () if kept else tuple(_write_predecessor(checkpoint, storage, to_batch))
@@ -271,7 +270,7 @@ def plan_rewind(
         return plan
     possible = "judging by names, batches to go back to are"
     refused = words("{why}; {possible} {names}", why=plan.refused, possible=possible, names=_spell_batches(batches))
-    return replace(plan, refused=name_in_python(refused))
+    return replace(plan, refused=refused)
 
 
 def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[FileStep]:

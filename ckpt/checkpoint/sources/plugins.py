@@ -9,7 +9,6 @@ from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar
 
 from ckpt.advice import Words, plain
-from ckpt.advice.words import name_in_python
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd
 from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts
@@ -104,7 +103,7 @@ class PluginKind(SourceKind[PluginOffset]):
         )
 
     def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
-        begin = name_in_python(plain(what))
+        begin = str(plain(what))
         return self.ask_plugin(lambda: self.plugin.parse_end(value, begin), RequestedEnd, self._refuse)
 
     def shift_end(self, offset: PluginOffset, shifts: Sequence[str]) -> RequestedEnd:
