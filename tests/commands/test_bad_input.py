@@ -63,7 +63,8 @@ def test_an_empty_folder_starts_fresh(ckpt: Ckpt, tmp_path: Path) -> None:
     assert "STARTS FRESH at batch 0" in table.stdout
     assert {(one["outcome"], one["batch_id"]) for one in document["restart"]} == {("starts-fresh", 0)}
     assert [(one["code"], one["severity"]) for one in document["findings"]] == [("CKPT602", "note")]
-    assert "Start the query only if it has never run before" in " ".join(table.stdout.split())
+    assert [step["do"] for step in document["next"]] == ["start"]
+    assert "do NOT start it" in " ".join(table.stdout.split())
 
 
 @pytest.mark.parametrize("made", [["offsets", "commits"], ["sources", "state", "offsets", "commits"], [".hidden"]])

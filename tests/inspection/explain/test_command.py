@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis
 from tests.commands import contract
@@ -121,7 +123,8 @@ def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
 
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
 def test_a_finding_is_explained_by_its_declaration(diagnosis: Diagnosis, ckpt: Ckpt) -> None:
-    meaning, remedy = diagnosis.in_general
+    with speaking(SHELL):
+        meaning, remedy = map(str, diagnosis.in_general)
     for text in (
         diagnosis.code,
         f" {diagnosis.code.lower()}\n",
