@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.advice import Do
+from ckpt.restart.book import BOOK
 from tests.laws.next_obeyed import Document, End, obey, run
 from tests.laws.operator.counting import Announced, Count, Outcome, count_rows, shorten
 from tests.laws.operator.disasters import MENU
@@ -25,12 +26,13 @@ MOST_TRIES = 4  # other changes that are started, of those that can be carried o
 MORE = 3  # files in a batch of the last start
 _OPTION = re.compile(r'\b(failOnDataLoss|skipChangeCommits|ignoreChanges|ignoreDeletes)(?:=|", "?)(true|false)')
 _SETTING = re.compile(r"(spark\.sql\.streaming\.[\w.]+)=(\w+)")
-_FROM_SINK = re.compile(r"move _spark_metadata/(\d+) and everything there")
-_RESTORED = re.compile(r"RESTORE the table to its version after batch (\d+), and [^`]*`(ckpt copy [^`]*)`")
-_CHECKED = "Make sure that exactly one query uses"
-"""What is so in these tests, and needs no more than a look."""
-_OTHER_APP = re.compile(r"RESTORE the table to its version after batch (\d+), and choose another txnAppId")
-_WRITTEN = "Find out from the sink or the driver log whether"
+_FROM_SINK = re.compile(r"_spark_metadata/(\d+)")
+_RESTORED = re.compile(r"RESTORE[^`]*`(ckpt copy [^`]*--batch (\d+)[^`]*)`")
+_OTHER_APP = re.compile(r"RESTORE\D*(\d+)[^`.]*txnAppId")
+_CHECKED = BOOK.content["findings"]["CKPT211"]["advice"][0]["find-out"].partition("{")[0]
+"""What is so in these tests, and needs no more than a look: exactly one query uses the checkpoint."""
+_IN_THIS_TABLE = BOOK.content["findings"]["CKPT414"]["advice"][0]["find-out"].partition(":")[0]
+_WRITTEN = BOOK.content["words"]["find_out_written"].partition("{")[0]
 _SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")
 _START = re.compile(r"[Ss]tart the query|Restart the query")
 _NOT_SO = re.compile(
@@ -237,7 +239,7 @@ class _Operator:
             return self._ask("")
         if what.startswith(_CHECKED) or (what.startswith(_WRITTEN) and not self._lacks_rows()):
             return {}
-        if what.startswith("Check that the query writes to this table") and self._world.kind.sink in ("merge", "txn"):
+        if what.startswith(_IN_THIS_TABLE) and self._world.kind.sink in ("merge", "txn"):
             return {}  # it does, and does not write a batch twice
         forgets = step["do"] == Do.WAIT and self._world.kind.sink in ("append", "merge")
         back = step["do"] == Do.PUT_BACK
@@ -263,7 +265,7 @@ class _Operator:
             path = checkpoint / step["paths"][0]
             path.rename(self._world.folder / "moved-away")
             self.story.commands.append(f"(moves {step['paths'][0]} away)")
-        elif not self._change_sink(self._said if step["do"] == Do.WAIT else what):
+        elif step["do"] == Do.PUT_BACK or not self._change_sink(self._said if step["do"] == Do.WAIT else what):
             return False
         self._acted += 1
         return True
@@ -272,7 +274,7 @@ class _Operator:
         """Do to the sink what lets it take batches again, as is said for sinks of its kind; False if nothing is."""
         sink = self._world.kind.sink
         if sink == "delta" and (restored := _RESTORED.search(said)):
-            self._restore_table(restored[1], restored[2])
+            self._restore_table(restored[2], restored[1])
         elif sink == "txn" and (restored := _OTHER_APP.search(said)):
             self._world.restore_table(restored[1])
             self._world.app_id = f"orders-{self._acted}"
