@@ -134,5 +134,5 @@ def _read_value(value: Any, parts: Parts) -> Any:
         case str() if value.startswith("{") and value[1:-1] in parts:
             return parts[value[1:-1]]
         case str() if "{" in value:
-            return str(make_words(value, parts.__getitem__))
+            return value.format_map(parts)
     return value
