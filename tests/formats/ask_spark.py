@@ -1,12 +1,9 @@
-"""Have a real Spark read every case of ``spark_cases``, and print what it said.
+"""Have a real Spark read every case of ``spark_cases``: a role of `tests/record/process.py`.
 
 Only Spark's own log classes are called; nothing of ckpt is imported, so an answer can never come from ckpt.
 """
 
-import json
 import shutil
-import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -142,20 +139,11 @@ def _restored(reader: Reader, root: Path) -> dict:
     return answers
 
 
-def main() -> None:
-    """Answer every case with the Spark of this interpreter and print the answers."""
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.driver.memory", "1g").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+def answer(spark: Any, _: dict[str, Any], root: Path) -> dict[str, Any]:
+    """Answer every case."""
+    root.mkdir()
     reader = Reader(spark)
-    with tempfile.TemporaryDirectory() as scratch:
-        root = Path(scratch)
-        mine = {kind: _file_answers(reader, kind, root) for kind in KINDS}
-        mine["names"] = _listed(reader, root)
-        mine["compactible"] = _restored(reader, root)
-    spark.stop()
-    sys.stdout.write(json.dumps(mine) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    mine: dict[str, Any] = {kind: _file_answers(reader, kind, root) for kind in KINDS}
+    mine["names"] = _listed(reader, root)
+    mine["compactible"] = _restored(reader, root)
+    return mine

@@ -62,7 +62,7 @@ class Logs(Whole):
 
     def ask_all(self, spark: Installed) -> None:
         kept = {version: kinds for version, kinds in load().items() if not version.startswith(f"{spark.minor}.")}
-        save({**kept, spark.version: spark.run("tests.formats.ask_spark")[-1]})
+        save({**kept, spark.version: spark.ask("logs", {})})
 
 
 SUITE = Logs()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.laws.next_obeyed import Obeyed, announced_rows, obey
-from tests.restart.oracle import worker
+from tests.restart.oracle import starts
 from tests.restart.oracle.cases import Case
 from tests.restart.oracle.cases.model import delete_logs, replace
 from tests.support.spark import mutations, queries
@@ -149,7 +149,7 @@ def _start(spark: Any, case: Case, checkpoint: Path, folder: Path, least: int) -
                 ends = (source["startOffset"], source["endOffset"])
                 run.read[report["batchId"]] = (_number(ends[0]), _number(ends[1]))
         if case.stateful:
-            worker.forget_state(spark)
+            starts.forget_state(spark)
         if run.end >= least:
             break
     return run

@@ -10,7 +10,7 @@ import pytest
 
 import ckpt
 from tests.changes.fixes.async_gap.test_remote import tree
-from tests.new.evolve.worker import Inputs
+from tests.new.evolve.running import Inputs
 from tests.support.services.fixtures import Upload
 from tests.support.spark.live import trace
 

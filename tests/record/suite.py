@@ -7,13 +7,15 @@ import fnmatch
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Generic, Protocol, TypeVar
 
 from tests.record.answers import Document, Folder, OneFile
 from tests.record.worker import Installed, Session, Worker
+from tests.support.services.kafka import connector_jars, kafka_broker
+from tests.support.spark import topics
 
 CASES_PER_JVM = 400
 SAVE_EVERY = 20
@@ -71,7 +73,7 @@ class Cases(Suite, Generic[CaseT]):
     """A suite whose cases are asked one after the other; an interrupted run continues where it stopped."""
 
     answers: Folder | OneFile
-    worker: str  # the module that the other Python runs
+    role: str  # of `process.py`: what the other Python is asked
     hanging: Document | None = None  # the answer where none came
 
     @abstractmethod
@@ -93,10 +95,9 @@ class Cases(Suite, Generic[CaseT]):
         """Return what stands above the answers."""
         return {"spark": spark.version}
 
-    @contextmanager
-    def settings(self, spark: Installed, case: CaseT) -> Iterator[dict[str, str]]:
+    def settings(self, spark: Installed, case: CaseT) -> AbstractContextManager[dict[str, str]]:
         """Provide the services that a session for this case needs, as its environment."""
-        yield {}
+        return nullcontext({})
 
     def wanted(self, minor: str) -> Iterable[str]:
         """Return the names of the cases that a version can be asked."""
@@ -142,7 +143,7 @@ class Cases(Suite, Generic[CaseT]):
         document |= self.head(spark)
         with (
             self.settings(spark, share[0]) as settings,
-            Worker(spark.python, spark.log, self.worker, settings) as session,
+            Worker(spark.python, spark.log, self.role, settings) as session,
             TemporaryDirectory(prefix="ckpt-record-") as scratch,
         ):
             for number, case in enumerate(share):
@@ -163,6 +164,16 @@ class Cases(Suite, Generic[CaseT]):
                     return
                 if len(todo) % SAVE_EVERY == 0:
                     self.answers.write(spark.minor, document)
+
+
+@contextmanager
+def a_broker(minor: str, *, needed: bool = True) -> Iterator[dict[str, str]]:
+    """Provide a broker of Kafka, if one is needed, as the environment of a session."""
+    if not needed:
+        yield {}
+        return
+    with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
+        yield {topics.JARS: ",".join(map(str, connector_jars(minor))), topics.BROKER: broker}
 
 
 def dated(spark: Installed, script: str | None = None) -> Document:

@@ -43,27 +43,12 @@ class Installed:
         code = f"import pyspark; print(pyspark.{attribute})"
         return subprocess.check_output([self.python, "-c", code], text=True).strip()
 
-    def run(self, module: str, *words: object, given: str = "", settings: Mapping[str, str] | None = None) -> list[Any]:
-        """Run a module to its end, and return the JSON documents it printed. Raises SystemExit if it fails."""
-        ran = subprocess.run(
-            [self.python, "-m", module, *map(str, words)],
-            cwd=ROOT,
-            env=environment(self.python) | dict(settings or {}),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=RUN_S,
-        )
-        with self.log.open("a") as log:
-            log.write(ran.stderr)
-        if ran.returncode:
-            raise SystemExit(f"{module} ended with {ran.returncode}\n{ran.stderr[-3000:]}")
-        return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-
-
-def environment(python: str) -> dict[str, str]:
-    """The environment of a process of another Python."""
-    return os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)}
+    def ask(self, role: str, job: Mapping[str, Any], settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return the answer to one long job, of a worker of its own that is killed afterwards."""
+        with Worker(self.python, self.log, role, settings) as worker:
+            answer = worker.ask(job, RUN_S)
+            worker.kill()
+            return answer
 
 
 class Session(Protocol):
@@ -74,14 +59,14 @@ class Session(Protocol):
 
 
 class Worker:
-    """A Spark session in another process that answers one job at a time; `module` is run there."""
+    """A Spark session in another process that answers the jobs of a role (`process.py`), one at a time."""
 
-    def __init__(self, python: str, log: Path, module: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, python: str, log: Path, role: str, settings: Mapping[str, str] | None = None) -> None:
         self._log = log.open("ab")
         self._process = subprocess.Popen(
-            [python, "-m", module],
+            [python, "-m", "tests.record.process", role],
             cwd=ROOT,
-            env=environment(python) | dict(settings or {}),
+            env=os.environ | {"PYSPARK_PYTHON": python, "PYTHONPATH": str(ROOT)} | dict(settings or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -93,12 +78,12 @@ class Worker:
         self._reader.start()
         self.spark: str = self._answer(START_S)["spark"]
 
-    def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
+    def ask(self, job: Mapping[str, Any], seconds: float = CASE_S) -> dict[str, Any]:
         """Return the answer to a job. Raises TimeoutError when none comes."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
-        return self._answer(CASE_S)
+        return self._answer(seconds)
 
     def kill(self) -> None:
         """SIGKILL for the Python process and its JVM, as at any moment."""

@@ -13,9 +13,8 @@ from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.versions import Progress
-from tests.changes.oracle import worker
 from tests.changes.oracle.cases import LAST, Case, History
-from tests.changes.oracle.worker import digest
+from tests.changes.oracle.histories import copy as copy_of, digest
 from tests.record.worker import Session
 
 STARTS = 3
@@ -49,7 +48,7 @@ def tell(session: Session, history: History, folder: Path) -> None:
 
 def copy(history: History, folder: Path, batch: int, to: Path) -> Path:
     """The checkpoint as it was after a batch, at a path that no query has used."""
-    worker.copy(folder / str(batch), to)
+    copy_of(folder / str(batch), to)
     if history.absolute:
         assert relocate(str(to), apply=True, backup=f"{to}.relocated", grace=0)[1].applied
     return to

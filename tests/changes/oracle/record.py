@@ -16,7 +16,7 @@ class Followed(Cases[Case]):
     """Plans made from histories; a history is told before the first of its plans."""
 
     answers = Folder(Path(__file__).parent / "answers", compact=True)
-    worker = "tests.changes.oracle.worker"
+    role = "changes"
     partly = True  # most plans differ in the batch alone
 
     def cases(self, minor: str) -> list[Case]:

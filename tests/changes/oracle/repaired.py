@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ckpt.changes.fixes.repair import repair
-from tests.changes.oracle import worker
 from tests.changes.oracle.cases import LAST, History
+from tests.changes.oracle.histories import answer
 from tests.changes.oracle.plans_followed import STARTS, asked, copy, job, tell, told
 from tests.support.remedies import NOW, remove
 from tests.support.spark import mutations
@@ -91,7 +91,7 @@ def recorded(spark: Any, folder: Path) -> dict[str, Any]:
 
 def found(spark: Any, folder: Path, cases: Iterable[str]) -> dict[str, Any]:
     """What the repair of each case chose, and what the query did then and what it would have done."""
-    here = Here(spark, lambda session, wanted: worker.run(session, wanted, folder))
+    here = Here(spark, answer)
     histories: dict[History, Path] = {}
     answers = {}
     for case in cases:

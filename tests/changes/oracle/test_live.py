@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.changes.oracle import worker
 from tests.changes.oracle.cases import Case, History, by_name
+from tests.changes.oracle.histories import answer
 from tests.changes.oracle.plans_followed import ask, tell
 from tests.support.spark.live import EVERY_CASE, Here
 
@@ -33,7 +33,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("name", by_name() if EVERY_CASE else LIVE)
 def test_it_continues_as_a_query_that_never_broke(spark: Any, name: str, histories: Path) -> None:
     case: Case = by_name()[name]
-    here = Here(spark, lambda session, job: worker.run(session, job, histories))
+    here = Here(spark, answer)
     folder = histories / case.history.name
     if case.history not in _TOLD:
         folder.mkdir()

@@ -20,7 +20,7 @@ class Alarms(Cases[Damage]):
     """Starts of damaged samples, and the rows that they bring."""
 
     answers = Folder(Path(__file__).parent / "answers", compact=True)
-    worker = "tests.inspection.alarms.worker"
+    role = "alarms"
     hanging = {"rows": {}, "error": "hangs"}  # noqa: RUF012
     partly = True
 

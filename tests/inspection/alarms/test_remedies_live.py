@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import Ckpt
 from tests.inspection.alarms.damages import damages
 from tests.laws.next_obeyed import announced_rows, obey, obey_with_copy
-from tests.restart.oracle import worker
+from tests.restart.oracle import starts
 from tests.restart.oracle.cases import CASES, Case
 from tests.restart.oracle.cases.model import delete
 from tests.restart.oracle.cases.operators import HOMES
@@ -74,7 +74,7 @@ def _start(spark: Any, case: Case, checkpoint: Path, until: list[tuple[int, int]
         for report in handle.recentProgress:
             ends = [(source["startOffset"], source["endOffset"]) for source in report["sources"]]
             started.read[report["batchId"]] = [(_number(start), _number(end)) for start, end in ends]
-        worker.forget_state(spark)
+        starts.forget_state(spark)
         if until is None or [end for _, end in _last(started)] == [end for _, end in until]:
             break
     return started
@@ -222,7 +222,7 @@ def _count(spark: Any, events: Path, checkpoint: Path, *, sane: bool) -> dict[in
     own.conf.set("spark.sql.shuffle.partitions", "2")
     writer = _windows(own, events, sane=sane).writeStream.outputMode("update").trigger(availableNow=True)
     writer.option("checkpointLocation", str(checkpoint)).foreachBatch(keep).start().awaitTermination(90)
-    worker.forget_state(spark)
+    starts.forget_state(spark)
     return counts
 
 

@@ -85,7 +85,7 @@ HEALTHY = {
 """Cases that do not fail: their logs hold no error."""
 
 
-def drive(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Start a query as a program would that prints what it ends with; the log goes to standard error."""
     from tests.restart.oracle import cases
     from tests.support.spark import mutations, queries
@@ -125,7 +125,7 @@ class Drivers(Whole):
         *_, healthy = names = self.wanted(spark.minor)
         with TemporaryDirectory(prefix="ckpt-drivers-") as scratch:
             log = Path(scratch) / "log"
-            with Worker(spark.python, log, "tests.inspection.explain.drivers") as worker:
+            with Worker(spark.python, log, "driver-logs") as worker:
                 for name in names:
                     before, fails = log.stat().st_size, name != healthy
                     answer = worker.ask({"case": name, "fails": fails})
@@ -156,7 +156,3 @@ def read() -> dict[str, str]:
 
 
 SUITE = Drivers()
-if __name__ == "__main__":
-    from tests.restart.oracle import worker
-
-    worker.serve(drive)

@@ -320,7 +320,7 @@ CAUSES = {minor: {p.__name__: cause for p, cause in programs.items()} for minor,
 """Version -> program -> the entry that comes first in its log."""
 
 
-def drive(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run a program in a session of its own; the log, and the traceback, go to standard error."""
     folder.mkdir(parents=True)
     program: Program = globals()[job["program"]]
@@ -367,7 +367,7 @@ class Programs(Whole):
         missing = [name for name in names if name not in self.recorded(spark.minor)]
         with TemporaryDirectory(prefix="ckpt-programs-") as scratch, _settings(spark.minor, Path(scratch)) as settings:
             log = Path(scratch) / "log"
-            with Worker(spark.python, log, "tests.inspection.explain.programs", settings) as worker:
+            with Worker(spark.python, log, "failed-programs", settings) as worker:
                 for name in missing or names:
                     before = log.stat().st_size
                     answer = worker.ask({"program": name})
@@ -395,7 +395,3 @@ def path_of(minor: str, program: str) -> Path:
 
 
 SUITE = Programs()
-if __name__ == "__main__":
-    from tests.restart.oracle import worker
-
-    worker.serve(drive, session)

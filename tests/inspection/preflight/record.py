@@ -6,6 +6,7 @@ and what the start then did. Across, each version starts the checkpoints of the 
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import shutil
 import zipfile
@@ -14,7 +15,7 @@ from pathlib import Path
 from tests.inspection.preflight import changes, signatures
 from tests.record.answers import Document, Folder
 from tests.record.suite import Suite, Whole
-from tests.record.worker import Installed
+from tests.record.worker import RUN_S, Installed, Worker
 from tests.support.places import ROOT
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -58,16 +59,19 @@ class Changes(Suite):
     def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
         if self.missing(spark.minor, only, fresh=fresh):
             shutil.rmtree(PLACE, ignore_errors=True)
-            self._ask(spark, only)
+            asked = [change for change in changes.changes(spark.minor) if fnmatch.fnmatch(change.id, only)]
+            asked.sort(key=lambda change: change.base)  # a checkpoint serves all of its changes
+            self._ask(spark, {change.id: {"base": change.base, "change": change.id} for change in asked})
             if only == "*":
                 _pack(PLACE / "bases", FOLDER / f"{spark.minor}.zip", ".")
 
     _of_others = False
 
-    def _ask(self, spark: Installed, only: str, *others: Path) -> None:
-        """Have the worker answer, and keep its answers beside those that it was not asked for."""
-        _, *told = spark.run("tests.inspection.preflight.worker", PLACE, only, *others)
-        text = json.dumps({answer.pop("id"): answer for answer in told}).replace(str(ROOT), "/project")
+    def _ask(self, spark: Installed, jobs: dict[str, Document]) -> None:
+        """Have a worker answer, and keep its answers beside those that it was not asked for."""
+        with Worker(spark.python, spark.log, "preflight") as session:
+            told = {name: session.ask({"folder": str(PLACE), **job}, RUN_S) for name, job in jobs.items()}
+        text = json.dumps(told).replace(str(ROOT), "/project")
         kept = self.answers.read(spark.minor)["answers"]
         self.answers.write(spark.minor, {"spark": spark.version, "answers": {**kept, **json.loads(text)}})
 
@@ -85,7 +89,20 @@ class Across(Changes):
     def record(self, spark: Installed, only: str, *, fresh: bool) -> None:
         if self.missing(spark.minor, only, fresh=fresh):
             shutil.rmtree(PLACE, ignore_errors=True)
-            self._ask(spark, "", *(unpack(other, PLACE) for other in self.answers.minors if other != spark.minor))
+            made = [
+                path
+                for other in self.answers.minors
+                if other != spark.minor
+                for path in unpack(other, PLACE).iterdir()
+                if changes.BY_NAME[path.name].since <= spark.minor
+            ]
+            self._ask(
+                spark,
+                {
+                    f"{path.name}: nothing{_MADE_BY}{path.parent.name}": {"base": path.name, "made": str(path)}
+                    for path in sorted(made)
+                },
+            )
 
 
 class Signatures(Whole):
@@ -102,8 +119,8 @@ class Signatures(Whole):
 
     def ask_all(self, spark: Installed) -> None:
         shutil.rmtree(PLACE, ignore_errors=True)
-        _, *told = spark.run("tests.inspection.preflight.signature_worker", PLACE)
-        self.answers.write(spark.minor, {"spark": spark.version, "answers": {each.pop("id"): each for each in told}})
+        told = spark.ask("signatures", {"folder": str(PLACE)})
+        self.answers.write(spark.minor, {"spark": spark.version, "answers": told})
         _pack(PLACE, FOLDER / "signatures" / f"{spark.minor}.zip", "queries", "bases")
 
 

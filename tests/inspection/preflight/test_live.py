@@ -10,7 +10,7 @@ import pytest
 import ckpt as library
 from ckpt.errors import SourceError, UsageError
 from tests.conftest import Ckpt
-from tests.inspection.preflight import changes, worker
+from tests.inspection.preflight import changes, starts
 from tests.support.places import SAMPLES
 from tests.support.spark.live import trace
 from tests.support.spark.plans import keyed
@@ -26,7 +26,7 @@ def left_behind() -> set[str]:
 @pytest.fixture(scope="module")
 def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint of an aggregation."""
-    return worker.make(spark, changes.BY_NAME["aggregation"], tmp_path_factory.mktemp("made"))
+    return starts.make(spark, changes.BY_NAME["aggregation"], tmp_path_factory.mktemp("made"))
 
 
 @pytest.mark.parametrize("name", TRIED)
@@ -36,7 +36,7 @@ def test_preflight_says_what_the_start_does(
     monkeypatch.setattr("ckpt.inspection.preflight._RECENT_S", 0.0)
     before = left_behind()
     change = next(one for one in changes.CHANGES if one.id == name)
-    told = worker.answer(spark, change, made, tmp_path)
+    told = starts.try_change(spark, change, made, tmp_path)
 
     assert told["python"]["go"] == (told["spark"]["error"] is None) == (name != "aggregation: key type")
     assert not told["python"]["touched"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.kafka.cases import Broker
-from tests.restart.oracle.worker import forget_state
+from tests.restart.oracle.starts import forget_state
 from tests.support.spark.queries import STATE_STORES
 
 SIZES = (4, 3, 5, 6, 3, 5, 4, 6, 3, 4)

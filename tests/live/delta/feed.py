@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.live.delta import worker
 from tests.live.delta.cases import INCIDENTS, READ, Table, remove
+from tests.live.delta.starts import start
 from tests.record.answers import Document, OneFile
 from tests.record.packages import DELTA, PACKAGE
 from tests.record.suite import Whole
@@ -38,7 +36,7 @@ def names() -> list[str]:
     ]
 
 
-def answers(spark: Any, folder: Path) -> dict[str, Any]:
+def answer(spark: Any, _: dict[str, Any], folder: Path) -> dict[str, Any]:
     """What each start did."""
     spark.conf.set("spark.databricks.delta.properties.defaults.enableChangeDataFeed", "true")
     made, found = folder / "made", {}
@@ -46,7 +44,7 @@ def answers(spark: Any, folder: Path) -> dict[str, Any]:
     for version in range(READ + 1):
         table.append(version)
         if version < READ:
-            worker.start(spark, made, {"options": {"maxFilesPerTrigger": "1", **_FEED}})
+            start(spark, made, {"options": {"maxFilesPerTrigger": "1", **_FEED}})
     for name in names():
         incident, batch, *option = name.split(", ")
         place = folder / "case"
@@ -55,7 +53,7 @@ def answers(spark: Any, folder: Path) -> dict[str, Any]:
             remove(place / "checkpoint" / "commits" / str(READ - 1))
         INCIDENTS[incident](Table(spark, place))
         given = {**_FEED, **({"failOnDataLoss": "false"} if option else {})}
-        found[name] = worker.start(spark, place, {"options": given})
+        found[name] = start(spark, place, {"options": given})
         shutil.rmtree(place)
     return found
 
@@ -73,13 +71,7 @@ class Feeds(Whole):
         return answers
 
     def ask_all(self, spark: Installed) -> None:
-        (found,) = spark.run("tests.live.delta.feed", settings={PACKAGE: DELTA[spark.minor]})
-        self.answers.write(spark.minor, found)
+        self.answers.write(spark.minor, spark.ask("change-feed", {}, {PACKAGE: DELTA[spark.minor]}))
 
 
 SUITE = Feeds()
-if __name__ == "__main__":
-    with TemporaryDirectory() as scratch:
-        session = worker.session(Path(scratch))
-        sys.stdout.write(json.dumps(answers(session, Path(scratch))) + "\n")
-        session.stop()

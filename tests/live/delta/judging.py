@@ -37,7 +37,7 @@ def checkpoint_of(folder: Path, ends: list[Any], *, committed: bool) -> Path:
 
 
 def disagreements(case: Case, found: Inspection, said: dict[str, Any]) -> Iterator[str]:
-    """`said` is the answer of `tests/live/delta/worker.py`."""
+    """`said` is the answer of `tests/live/delta/starts.py`."""
     (forecast,) = (one for one in found.forecasts if one.progress is Progress.SYNC)
     (seen,) = found.live
     error, rows = said["error"], sum(count for _, count in said["batches"])

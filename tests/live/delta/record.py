@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ class Tables(Cases[Case]):
     """Starts at tables. A history is made before the first of its cases."""
 
     answers = OneFile(Path(__file__).with_name("recorded.json"), break_before("now", sort_keys=True))
-    worker = "tests.live.delta.worker"
+    role = "delta"
 
     def cases(self, minor: str) -> Sequence[Case]:
         return CASES if minor in DELTA else ()
@@ -81,9 +81,8 @@ class Tables(Cases[Case]):
         offsets, now, said = ask(session, case, folder)
         return {"offsets": offsets, "now": to_json(now), "spark": said}
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
-        yield {PACKAGE: DELTA[spark.minor]}
+    def settings(self, spark: Installed, case: Case) -> AbstractContextManager[dict[str, str]]:
+        return nullcontext({PACKAGE: DELTA[spark.minor]})
 
 
 SUITE = Tables()

@@ -12,7 +12,7 @@ import pytest
 from ckpt.advice.spelling import list_words
 from tests.commands import contract
 from tests.conftest import Ckpt
-from tests.live.delta import worker
+from tests.live.delta import starts
 from tests.live.delta.cases import CASES, OPTIONS, Case, Table
 from tests.live.delta.judging import disagreements, inspected
 from tests.live.delta.record import ask
@@ -32,7 +32,7 @@ LIVE = [
 
 @pytest.fixture(scope="module")
 def driver(spark: Any) -> Here:
-    return Here(spark, worker.answer)
+    return Here(spark, starts.answer)
 
 
 @pytest.fixture(scope="module")

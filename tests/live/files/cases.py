@@ -162,3 +162,17 @@ class Query:
                 handle.stop()
         read = [json.loads(one.json) if hasattr(one, "json") else one for one in handle.recentProgress]
         return error, sum(one["numInputRows"] for one in read)
+
+
+_MADE: dict[Path, Query] = {}
+
+
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
+    """Do what a job of the recorder wants: `make` or `start`, see `Query`."""
+    place = Path(job["place"])
+    if job["do"] == "make":
+        _MADE[place] = Query(spark, place)
+        _MADE[place].make()
+        return {}
+    error, rows = _MADE[place].start(Path(job["checkpoint"]), job["options"])
+    return {"error": error, "rows": rows}

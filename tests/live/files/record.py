@@ -36,7 +36,7 @@ class Folders(Cases[Case]):
     """Starts at one folder, which is put back for each."""
 
     answers = OneFile(Path(__file__).with_name("recorded.json"), break_before("now", sort_keys=True))
-    worker = "tests.live.files.worker"
+    role = "files"
 
     def cases(self, minor: str) -> list[Case]:
         return [Case(name, last) for name in EVERY for last in (LAST[:2] if name in INCIDENTS else LAST)]

@@ -20,7 +20,7 @@ def inspected(checkpoint: Path, now: IcebergNow, version: str) -> Inspection:
 
 
 def disagreements(case: Case, found: Inspection, said: dict[str, Any]) -> Iterator[str]:
-    """`said` is the answer of `tests/live/iceberg/worker.py`."""
+    """`said` is the answer of `tests/live/iceberg/starts.py`."""
     (forecast,) = (one for one in found.forecasts if one.progress is Progress.SYNC)
     (seen,) = found.live
     error, rows, ran = said["error"], sum(count for _, count in said["batches"]), bool(said["batches"])

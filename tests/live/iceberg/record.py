@@ -7,8 +7,8 @@ answer, so that the forecast can be compared without a JVM.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ class Tables(Cases[Case]):
     """Starts at tables, which are all at one place: their metadata has absolute paths."""
 
     answers = OneFile(Path(__file__).with_name("recorded.json"), break_before("now", sort_keys=True))
-    worker = "tests.live.iceberg.worker"
+    role = "iceberg"
 
     def cases(self, minor: str) -> Sequence[Case]:
         return CASES if minor in ICEBERG else ()
@@ -101,9 +101,8 @@ class Tables(Cases[Case]):
     def head(self, spark: Installed) -> Document:
         return {**super().head(spark), "jar": jar(ICEBERG[spark.minor])}
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
-        yield {PACKAGE: ICEBERG[spark.minor]}
+    def settings(self, spark: Installed, case: Case) -> AbstractContextManager[dict[str, str]]:
+        return nullcontext({PACKAGE: ICEBERG[spark.minor]})
 
 
 SUITE = Tables()

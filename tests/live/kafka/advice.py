@@ -12,8 +12,7 @@ from typing import Any
 
 from ckpt.advice import Call
 from tests.live.first_remedy import BATCHES, Answer, Query, advised, done
-from tests.live.kafka.cases import Broker
-from tests.live.kafka.worker import WAITS
+from tests.live.kafka.cases import WAITS, Broker
 
 
 class FromKafka(Query):

@@ -5,6 +5,7 @@ The topic had offsets 0 to 20 in each of two partitions. Batch 0 read 0 to 10, b
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.places import SAMPLES
+from tests.support.spark.samples import FOLDER as SAMPLES
 
 SILENT = logging.Logger("librdkafka of tests")
 SILENT.addHandler(logging.NullHandler())
@@ -188,3 +189,32 @@ def written(folder: Path, topic: str, *, committed: bool) -> Path:
 
 def offsets(topic: str, at: int) -> str:
     return json.dumps({topic: {"0": at, "1": at}}, separators=(",", ":"))
+
+
+WAITS = {
+    "kafkaConsumer.pollTimeoutMs": "3000",
+    "kafka.default.api.timeout.ms": "6000",
+    "kafka.request.timeout.ms": "5000",
+}
+"""How long Kafka's consumer waits for rows that do not come, instead of 120 s, and for a partition, instead of 60 s."""
+
+
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
+    """The batches that ran, Spark's error, and the newest offsets file that is there afterwards."""
+    checkpoint, own = Path(job["checkpoint"]), spark.newSession()
+    reader = own.readStream.format("kafka").options(**WAITS, **job["options"])
+    rows = reader.option("startingOffsets", "earliest").load().select("topic", "partition", "offset")
+    error = None
+    handle = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+    try:
+        handle.processAllAvailable()
+    except Exception as problem:
+        error = str(problem)
+    finally:
+        with contextlib.suppress(Exception):
+            handle.stop()
+    ran = [json.loads(one.json) if hasattr(one, "json") else one for one in handle.recentProgress]
+    newest = max(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+    end = json.loads((checkpoint / "offsets" / str(newest)).read_text().splitlines()[2])
+    batches = [[one["batchId"], one["numInputRows"]] for one in ran if one["numInputRows"] or one["batchId"] > 1]
+    return {"error": error, "batches": batches, "newest": [newest, end]}

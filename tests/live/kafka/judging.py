@@ -22,7 +22,7 @@ def inspected(checkpoint: Path, now: KafkaNow, version: str) -> Inspection:
 
 
 def disagreements(case: Case, found: Inspection, said: dict[str, Any]) -> Iterator[str]:
-    """`said` is the answer of `tests/live/kafka/worker.py`."""
+    """`said` is the answer of `tests/live/kafka/cases.py`."""
     (forecast,) = (one for one in found.forecasts if one.progress is Progress.SYNC)
     (seen,) = found.live
     fails = said["error"] is not None

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt import open_checkpoint
@@ -21,9 +20,8 @@ from ckpt.live.asking import ask_sources
 from ckpt.live.records import KafkaNow, PartitionNow, TopicNow, Younger
 from tests.live.kafka.cases import CASES, Broker, Case
 from tests.record.answers import Document, OneFile
-from tests.record.suite import Cases
+from tests.record.suite import Cases, a_broker
 from tests.record.worker import Installed, Session
-from tests.support.services.kafka import connector_jars, kafka_broker
 from tests.support.spark import topics
 
 
@@ -68,7 +66,7 @@ class Topics(Cases[Case]):
     """Starts at topics of one broker."""
 
     answers = OneFile(Path(__file__).with_name("recorded.json"), partial(json.dumps, indent=1, sort_keys=True))
-    worker = "tests.live.kafka.worker"
+    role = "kafka"
 
     def cases(self, minor: str) -> Sequence[Case]:
         return CASES
@@ -78,9 +76,9 @@ class Topics(Cases[Case]):
 
     @contextmanager
     def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
-        with TemporaryDirectory() as data, kafka_broker(Path(data)) as servers:
-            self._broker = Broker(servers)
-            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: servers}
+        with a_broker(spark.minor) as environment:
+            self._broker = Broker(environment[topics.BROKER])
+            yield environment
 
 
 SUITE = Topics()

@@ -15,7 +15,7 @@ from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_t
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.first_remedy import advised
-from tests.live.kafka import worker
+from tests.live.kafka import cases
 from tests.live.kafka.cases import CASES, Broker, Case
 from tests.live.kafka.judging import disagreements, inspected
 from tests.support.services.kafka import SPARK
@@ -35,7 +35,7 @@ def broker(kafka: str) -> Broker:
 
 @pytest.fixture(scope="module")
 def driver(kafka_jars: str, spark: Any) -> Here:
-    return Here(spark, worker.answer)
+    return Here(spark, cases.answer)
 
 
 @pytest.mark.parametrize("case", LIVE, ids=lambda case: case.name)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.conftest import Ckpt
-from tests.live.kafka import worker
+from tests.live.kafka import cases
 from tests.live.kafka.cases import Broker, Case
 from tests.support.services.fixtures import or_skip
 from tests.support.services.kafka import PASSWORD, PLAIN, SCRAM, USER, Secured, secured_broker
@@ -71,7 +71,7 @@ def test_the_options_of_the_query_reach_the_broker(
 
     (source,) = ckpt("inspect", checkpoint, *asked(options, tmp_path), "-o", "json").json()["sources"]
     job = {"checkpoint": str(checkpoint), "options": {**options, "subscribe": topic}}
-    said = Here(spark, worker.answer).ask(job)
+    said = Here(spark, cases.answer).ask(job)
 
     assert said["error"] is None
     assert source["live"]["waiting"] == sum(rows for _, rows in said["batches"]) == 20

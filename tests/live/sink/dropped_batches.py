@@ -7,16 +7,13 @@ nothing of ckpt. A query has read 60 rows in batches 0 to 5, a file each; 20 row
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tests.support.remedies import remove
-from tests.support.spark.queries import session
 
 Log = list[int]
 
@@ -71,18 +68,10 @@ def changed(old: Path, place: Path, case: str) -> Path:
     return place
 
 
-def main(folder: Path, *delta: str) -> None:
+def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Every case, one after the other."""
-    sink = "delta" if delta else "parquet"
-    packages = {
-        "spark__jars__packages": ",".join(delta),
-        "spark__jars__ivy": str(folder / "ivy"),
-        "spark__sql__extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark__sql__catalog__spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    }
-    conf = packages if delta else {}
-    spark = session(app="ckpt-sinks", master="local[1]", spark__ui__showConsoleProgress="false", **conf)
-    spark.sparkContext.setLogLevel("OFF")
+    folder.mkdir()
+    sink = job["sink"]
     write_files(folder / "in", 0, 6)
     start(spark, folder, folder / "old", 1, sink)
     write_files(folder / "in", 6, 8)
@@ -93,10 +82,4 @@ def main(folder: Path, *delta: str) -> None:
         times = Counter(row.id for row in spark.read.format(sink).load(str(place / "out")).collect())
         missing = [row for row in range(80) if not times[row]]
         found[case] = {"missing": missing, "twice": sorted(row for row, count in times.items() if count > 1)}
-    version = spark.version
-    spark.stop()
-    sys.stdout.write(json.dumps({"spark": version, "sink": found}) + "\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    return {"spark": spark.version, "sink": found}

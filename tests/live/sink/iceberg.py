@@ -25,7 +25,7 @@ from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.live.sink.iceberg_catalog import read_iceberg
 from tests.live.iceberg.remedies_followed import ckpt
-from tests.live.sink.iceberg_worker import BATCHES
+from tests.live.sink.iceberg_query import BATCHES
 from tests.record.answers import OneFile
 from tests.record.packages import ICEBERG, PACKAGE, jar
 from tests.record.suite import Whole
@@ -289,7 +289,7 @@ class Scenarios(Whole):
         package, answers = ICEBERG[spark.minor], {}
         with (
             TemporaryDirectory() as scratch,
-            Worker(spark.python, spark.log, "tests.live.sink.iceberg_worker", {PACKAGE: package}) as session,
+            Worker(spark.python, spark.log, "iceberg-sink", {PACKAGE: package}) as session,
             tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:xz") as archive,
         ):
             query = Query(session, Path(scratch))

@@ -7,9 +7,7 @@ was in the sink after a start into noop and another one.
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from typing import Any
 from ckpt.changes.rewind.plan import RewindPlan
 from ckpt.changes.rewind.rewind import rewind
 from tests.support.remedies import NOW
-from tests.support.spark.queries import session
 
 BATCHES, ROWS = 4, 10
 NEWEST = BATCHES - 1
@@ -82,18 +79,10 @@ def followed(query: Numbers, old: Path) -> Answer:
     return answer | {"then": query.start(through_noop), "times": list(query.times(through_noop).values())}
 
 
-def main(folder: Path) -> None:
-    """Ask, and print the answer."""
-    spark = session(app="ckpt-sinks", master="local[1]")
-    spark.sparkContext.setLogLevel("OFF")
+def answer(spark: Any, _: dict[str, Any], folder: Path) -> Answer:
+    """Ask, and return the answer."""
     query = Numbers(spark, folder)
     gone_back(query, folder / "old")
     answer = followed(query, folder / "old")
     answer["at once"] = "state/0/0/" if f"/state/0/0/{BATCHES}.delta" in answer["at once"] else answer["at once"]
-    version = spark.version
-    spark.stop()
-    sys.stdout.write(json.dumps({"spark": version, **answer}) + "\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return {"spark": spark.version, **answer}

@@ -21,7 +21,7 @@ from ckpt.live.sink.records import SinkKind, SinkLog
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.sink import iceberg
-from tests.live.sink.iceberg_worker import BATCHES
+from tests.live.sink.iceberg_query import BATCHES
 from tests.live.sink.mismatches import EVERY_ROW, promised
 
 RECORDED: dict[str, Any] = json.loads(iceberg.RECORDED.read_text())

@@ -8,7 +8,7 @@ from typing import Any
 
 from ckpt.query.description import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.versions import Spark
-from tests.new.evolve.worker import tag_of
+from tests.new.evolve.running import tag_of
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import ckpt
 from ckpt.query.compare_checkpoint import list_families
@@ -14,10 +13,9 @@ from ckpt.spark.executors import Executors
 from tests.new.evolve.cases import CASES, Case
 from tests.new.evolve.columns import COLUMN_CASES, OLD_STATE_CASES, ColumnCase
 from tests.record.answers import Document, Folder
-from tests.record.suite import Cases
+from tests.record.suite import Cases, a_broker
 from tests.record.worker import Installed, Session
-from tests.support.services.kafka import connector_jars, kafka_broker
-from tests.support.spark import queries, topics
+from tests.support.spark import queries
 
 MAIN = "4.2"
 PARTLY = (
@@ -123,7 +121,7 @@ class Evolved(Cases[Case | ColumnCase]):
     partly = True
     """Other versions than 4.2 are asked a part."""
     answers = Folder(Path(__file__).with_name("recorded"))
-    worker = "tests.new.evolve.worker"
+    role = "evolve"
     _minor = ""
 
     def cases(self, minor: str) -> Iterator[Case | ColumnCase]:
@@ -144,14 +142,9 @@ class Evolved(Cases[Case | ColumnCase]):
     def session_of(self, case: Case | ColumnCase) -> Hashable:
         return case.needs
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Case | ColumnCase) -> Iterator[dict[str, str]]:
+    def settings(self, spark: Installed, case: Case | ColumnCase) -> AbstractContextManager[dict[str, str]]:
         self._minor = spark.minor
-        if not case.needs:
-            yield {}
-            return
-        with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
-            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: broker}
+        return a_broker(spark.minor, needed=bool(case.needs))
 
 
 SUITE = Evolved()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,10 +61,9 @@ class EvolvedTables(Evolved):
     def session_of(self, case: Case | ColumnCase) -> Hashable:
         return case.needs
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Case | ColumnCase) -> Iterator[dict[str, str]]:
+    def settings(self, spark: Installed, case: Case | ColumnCase) -> AbstractContextManager[dict[str, str]]:
         self._minor = spark.minor
-        yield {PACKAGE: PACKAGES[case.needs][spark.minor]}
+        return nullcontext({PACKAGE: PACKAGES[case.needs][spark.minor]})
 
 
 SUITE = EvolvedTables()

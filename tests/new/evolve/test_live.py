@@ -10,9 +10,9 @@ import pytest
 from tests.new.evolve.cases import CASES, Case
 from tests.new.evolve.columns import COLUMN_CASES, ColumnCase
 from tests.new.evolve.record import ask
+from tests.new.evolve.running import Answering
 from tests.new.evolve.tables import TABLE_CASES
-from tests.new.evolve.worker import Answering
-from tests.support.spark.live import EVERY_CASE
+from tests.support.spark.live import EVERY_CASE, Here
 
 pytestmark = pytest.mark.spark
 
@@ -31,19 +31,9 @@ BY_NAME = {case.name: case for case in EVERY}
 ASKED = [case for case in EVERY if case.needs in ("", "delta")] if EVERY_CASE else [BY_NAME[name] for name in LIVE]
 
 
-class Here:
-    """Answers jobs in the session of the test run."""
-
-    def __init__(self, spark: Any) -> None:
-        self._spark, self._answering = spark, Answering()
-
-    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        return self._answering.answer_to(self._spark, job)
-
-
 @pytest.fixture(scope="module")
 def here(spark: Any) -> Here:
-    return Here(spark)
+    return Here(spark, Answering().answer)
 
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: case.name)

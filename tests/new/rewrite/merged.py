@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import ckpt
 from ckpt.query.description import parse_query
-from tests.new.evolve.worker import NAMED
-from tests.new.rewrite.merged_worker import SHAPES
+from tests.new.evolve.running import NAMED
+from tests.new.rewrite.merged_queries import SHAPES
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases
 from tests.record.worker import Session
@@ -221,7 +221,7 @@ class Merged(Cases[Case]):
     """Queries that become one, or several."""
 
     answers = Folder(Path(__file__).with_name("recorded_merged"))
-    worker = "tests.new.rewrite.merged_worker"
+    role = "merge"
 
     def cases(self, minor: str) -> Iterator[Case]:
         within = [case for case in CASES if case.since <= minor]

@@ -1,19 +1,13 @@
-"""Runs queries side by side for some batches, and then dies.
+"""Runs queries side by side for some batches: a role of `tests/record/process.py`, which is killed then.
 
-`python -m tests.new.rewrite.queries_side_by_side INPUTS`.
-
-Reads from standard input a JSON list of runs: query of `tests.support.spark.queries`, store, settings and checkpoint,
+A job has a list of runs: query of `tests.support.spark.queries`, store, settings and checkpoint,
 `until`, the batch in which the query is held, and `passed`, a batch whose rows nothing asks for, if there is one. When
-all are held, with their state written and nothing committed, it prints the rows of every batch, and kills Spark by
-SIGKILL. Without `until` each query ends as it should.
+all are held, with their state written and nothing committed, it answers with the rows of every batch. Without `until`
+each query ends as it should.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
 from pathlib import Path
 from threading import Event
 from time import sleep
@@ -26,12 +20,9 @@ ALONE = ("transform-with-state", "collecting")
 """The first batch of these queries runs before others start: it has a Python worker that must start in ten seconds."""
 
 
-def main(folder: Path) -> None:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Run them all."""
-    runs = json.load(sys.stdin)
-    conf = {"spark__driver__memory": "3g", "spark__python__daemon__module": "tests.support.spark.daemon"}
-    spark = queries.session(app="ckpt-rewrite", **conf)
-    spark.sparkContext.setLogLevel("OFF")
+    runs, folder = job["runs"], Path(job["inputs"])
     seen: list[dict[int, list[str]]] = [{} for _ in runs]
     held = [Event() for _ in runs]
     handles = []
@@ -50,12 +41,7 @@ def main(folder: Path) -> None:
         except Exception as error:
             errors[number] = str(error)[:500]
     told = [{"rows": rows, "error": errors.get(number)} for number, rows in enumerate(seen)]
-    sys.stdout.write(json.dumps({"spark": spark.version, "runs": told}) + "\n")
-    sys.stdout.flush()
-    if any(run["until"] is not None for run in runs):
-        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
-        os._exit(0)
-    spark.stop()
+    return {"spark": spark.version, "runs": told}
 
 
 def _start(spark: Any, run: dict[str, Any], seen: dict[int, list[str]], held: Event, folder: Path) -> Any:
@@ -72,7 +58,3 @@ def _start(spark: Any, run: dict[str, Any], seen: dict[int, list[str]], held: Ev
     return queries.start(
         spark, query, run["checkpoint"], store=run["store"], sink=keep, trigger=trigger, conf=run["conf"], inputs=folder
     )
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -9,7 +9,6 @@ killed ten batches later; the rows of every batch and the state in the end are k
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,9 +225,7 @@ def _of(case: Case, store: str, checkpoint: Path, until: int | None) -> dict[str
 
 
 def _run(spark: Installed, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    module = "tests.new.rewrite.queries_side_by_side"
-    ran: dict[str, Any] = spark.run(module, folder / "inputs", given=json.dumps(runs))[-1]
-    return ran
+    return spark.ask("side-by-side", {"inputs": str(folder / "inputs"), "runs": runs})
 
 
 def _digest(rows: list[str]) -> list[Any]:

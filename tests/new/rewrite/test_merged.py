@@ -23,7 +23,7 @@ from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.rewrite.continuing import state
 from tests.new.rewrite.merged import CASES, SUITE, ask, put
-from tests.new.rewrite.merged_worker import answer_to, build
+from tests.new.rewrite.merged_queries import answer as answer_to, build
 from tests.support.places import SAMPLES
 from tests.support.spark.live import EVERY_CASE, Here
 
@@ -151,7 +151,7 @@ def test_a_row_that_was_late_for_one_query_emits_its_window_again(spark: Any, tm
 
     def run(name: str, tags: str) -> list[list[str]]:
         job = {"do": "run", "shape": "windows", "tags": [*tags], "conf": {}, "inputs": str(inputs)}
-        answer = answer_to(spark, {**job, "checkpoint": str(tmp_path / name)})
+        answer = answer_to(spark, {**job, "checkpoint": str(tmp_path / name)}, tmp_path)
         assert answer["error"] is None
         return [row for row in answer["rows"] if row[1] == "11"]
 
@@ -181,8 +181,8 @@ def test_a_row_that_each_has_counted_is_not_combined(spark: Any, tmp_path: Path)
     job: dict[str, Any] = {"do": "run", "shape": "dedup aggregation", "conf": {}, "inputs": str(inputs)}
     for tag, name in (("a", "first"), ("c", "second")):
         put(inputs, tag, 0)
-        assert answer_to(spark, {**job, "tags": [tag], "checkpoint": str(tmp_path / name)})["error"] is None
-    query = parse_query(answer_to(spark, {**job, "do": "describe", "tags": ["a", "c"]}))
+        assert answer_to(spark, {**job, "tags": [tag], "checkpoint": str(tmp_path / name)}, tmp_path)["error"] is None
+    query = parse_query(answer_to(spark, {**job, "do": "describe", "tags": ["a", "c"]}, tmp_path))
     both = [str(tmp_path / "first"), str(tmp_path / "second")]
     with pytest.raises(CkptError, match="operator 1 with keys that several checkpoints have, and have passed to other"):
         ckpt.rewrite(both, str(tmp_path / "new"), expect=query, combine=True)

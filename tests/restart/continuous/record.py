@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tests.record.answers import Document, Folder
-from tests.record.suite import Cases
+from tests.record.suite import Cases, a_broker
 from tests.record.worker import Installed, Session
 from tests.restart.continuous.cases import CASES
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases import Case
-from tests.support.services.kafka import connector_jars, kafka_broker
-from tests.support.spark import topics
 
 ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
 
@@ -23,7 +20,7 @@ class Continuous(Cases[Case]):
     """Starts with a continuous trigger."""
 
     answers = ANSWERS
-    worker = "tests.restart.continuous.worker"
+    role = "continuous"
     hanging = {"outcome": "timeout"}  # noqa: RUF012
 
     def cases(self, minor: str) -> Iterator[Case]:
@@ -35,10 +32,8 @@ class Continuous(Cases[Case]):
     def fingerprint(self, case: Case) -> str:
         return answers.fingerprint(case)
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Case) -> Iterator[dict[str, str]]:
-        with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
-            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: broker}
+    def settings(self, spark: Installed, case: Case) -> AbstractContextManager[dict[str, str]]:
+        return a_broker(spark.minor)
 
 
 SUITE = Continuous()

@@ -31,7 +31,7 @@ def fingerprint(case: cases.Case) -> str:
 def script() -> str:
     """Fingerprint of the code that makes answers."""
     here = Path(__file__).parent
-    sources = (here / "observe.py", here / "worker.py", here.parents[1] / "support" / "spark" / "mutations.py")
+    sources = (here / "observe.py", here / "starts.py", here.parents[1] / "support" / "spark" / "mutations.py")
     return digest(source.read_bytes() for source in sources)
 
 

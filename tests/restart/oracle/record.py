@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tests.record.answers import Document
-from tests.record.suite import Cases, dated
+from tests.record.suite import Cases, a_broker, dated
 from tests.record.worker import Installed, Session
 from tests.restart.oracle import answers, cases
-from tests.support.services.kafka import connector_jars, kafka_broker
-from tests.support.spark import topics
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Starts(Cases[Start]):
     """Starts of damaged checkpoints. Those of one session need the same service, if any."""
 
     answers = answers.ANSWERS
-    worker = "tests.restart.oracle.worker"
+    role = "restart"
     hanging = {"outcome": "timeout"}  # noqa: RUF012
 
     def cases(self, minor: str) -> Iterator[Start]:
@@ -51,13 +48,8 @@ class Starts(Cases[Start]):
     def head(self, spark: Installed) -> Document:
         return dated(spark, answers.script())
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Start) -> Iterator[dict[str, str]]:
-        if not case.case.needs:
-            yield {}
-            return
-        with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
-            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: broker}
+    def settings(self, spark: Installed, case: Start) -> AbstractContextManager[dict[str, str]]:
+        return a_broker(spark.minor, needed=bool(case.case.needs))
 
 
 SUITE = Starts()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.restart.oracle import answers, cases, worker
+from tests.restart.oracle import answers, cases, starts
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +59,7 @@ def test_spark_still_answers_as_recorded(spark: Any, name: str, tmp_path: Path) 
     by_name = {one.name: one for one in cases.CASES}
     case, mode = name.split("/")
 
-    answer = worker.run(spark, by_name[case], mode, tmp_path / "ckpt-oracle-live")
+    answer = starts.run(spark, by_name[case], mode, tmp_path / "ckpt-oracle-live")
 
     assert essence(answer) == essence(answers.read(minor)["answers"][name])
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import ckpt
 from tests.record.answers import Document, Folder
-from tests.record.suite import Cases
+from tests.record.suite import Cases, a_broker
 from tests.record.worker import Installed, Session
 from tests.restart.oracle import answers
 from tests.restart.realtime.cases import STARTS, Start
-from tests.support.services.kafka import connector_jars, kafka_broker
-from tests.support.spark import mutations, topics
+from tests.support.spark import mutations
 
 ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
 
@@ -26,7 +24,7 @@ class RealTime(Cases[Start]):
 
     partly = True  # real-time mode came with Spark 4.1
     answers = ANSWERS
-    worker = "tests.restart.realtime.worker"
+    role = "real-time"
     hanging = {"outcome": "timeout"}  # noqa: RUF012
 
     def cases(self, minor: str) -> Iterator[Start]:
@@ -52,10 +50,8 @@ class RealTime(Cases[Start]):
         ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
-    @contextmanager
-    def settings(self, spark: Installed, case: Start) -> Iterator[dict[str, str]]:
-        with TemporaryDirectory(prefix="ckpt-broker-") as folder, kafka_broker(Path(folder)) as broker:
-            yield {topics.JARS: ",".join(map(str, connector_jars(spark.minor))), topics.BROKER: broker}
+    def settings(self, spark: Installed, case: Start) -> AbstractContextManager[dict[str, str]]:
+        return a_broker(spark.minor)
 
 
 def rewrite(start: Start, folder: Path) -> Path:

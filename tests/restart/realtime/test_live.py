@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
+from tests.restart.oracle.starts import RECORDS
 from tests.restart.oracle.test_live import essence
-from tests.restart.oracle.worker import RECORDS
-from tests.restart.realtime import cases, worker
+from tests.restart.realtime import cases, starts
 from tests.restart.realtime.record import ANSWERS
 from tests.support.services.kafka import kafka_broker
 from tests.support.spark import plans, topics
@@ -43,5 +43,5 @@ def test_spark_still_answers_as_recorded(spark: Any, broker: str, name: str, tmp
     minor = ".".join(spark.version.split(".")[:2])
     start = next(start for start in cases.STARTS if start.name == name)
     there = replace(start, conf={**start.conf, plans.KAFKA: broker})
-    answer = worker.run(spark, there, tmp_path / "ckpt-oracle-live")
+    answer = starts.run(spark, there, tmp_path / "ckpt-oracle-live")
     assert essence(answer) == essence(ANSWERS.read(minor)["answers"][name])

@@ -7,8 +7,6 @@ initial state of each operator: ``equal`` (its rows are those of ``answers.json`
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,18 +21,12 @@ if TYPE_CHECKING:
     from ckpt.state.reading.units import StateUnit
 
 
-def read_all() -> dict[str, Any]:
-    """Read every unit of every stateful sample, and all of each operator, with the pyspark of this interpreter."""
-    import pyspark
-
+def answer(spark: Any, _: dict[str, Any], __: Path) -> dict[str, Any]:
+    """Read every unit of every stateful sample, and all of each operator."""
     import ckpt
     from tests.state.export import rows
-    from tests.support.spark.queries import session
     from tests.support.spark.samples import FOLDER
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = session()
-    spark.sparkContext.setLogLevel("OFF")
     told: dict[str, dict[str, str]] = {"units": {}, "initial": {}}
     for sample in rows.ANSWERS:
         units = [u for u in ckpt.state_units(ckpt.open_checkpoint(str(FOLDER / sample))) if not u.shown_elsewhere]
@@ -44,8 +36,7 @@ def read_all() -> dict[str, Any]:
             own = [unit for unit in units if unit.operator == operator]
             name = f"{sample}: operator {operator}"
             told["initial"][name] = _outcome(partial(_initial_is_equal, spark, sample, own))
-    spark.stop()
-    return {"spark": pyspark.__version__, **told}
+    return {"spark": spark.version, **told}
 
 
 def _outcome(read: Callable[[], bool]) -> str:
@@ -94,9 +85,7 @@ class Exports(Whole):
         return [part for part in ("units", "initial") if part in self.answers.read(minor)]
 
     def ask_all(self, spark: Installed) -> None:
-        self.answers.write(spark.minor, spark.run("tests.state.export.matrix")[-1])
+        self.answers.write(spark.minor, spark.ask("export", {}))
 
 
 SUITE = Exports()
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(read_all()) + "\n")

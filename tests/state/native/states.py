@@ -123,7 +123,7 @@ class States(Whole):
         reader = spark if spark.minor != "3.5" else Installed(spark.minor, sys.executable, spark.log)
         with TemporaryDirectory() as folder:
             for interpreter, step in ((spark, "write"), (reader, "read")):
-                interpreter.run("tests.state.native.states", spark.minor, step, folder)
+                interpreter.ask("states", {"do": step, "version": spark.minor, "folder": folder})
             with tarfile.open(_archive(spark.minor), "w:xz", preset=9) as archive:
                 for path in sorted(Path(folder).rglob("*")):
                     if path.is_file() and not path.name.startswith("."):
@@ -140,15 +140,12 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def _step(version: str, step: str, folder: Path) -> None:
-    """Write or read all cases, under the Spark of this interpreter."""
-    from tests.support.spark.queries import session
-
-    spark = session(master="local[1]", spark__sql__shuffle__partitions="1", spark__sql__timeType__enabled="true")
-    spark.sparkContext.setLogLevel("OFF")
-    _ = spark.streams.active  # starts the coordinator of state stores, which a reader asks for
-    for state in states(version):
-        if step == "write":
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
+    """Write or read all cases of a version."""
+    folder = Path(job["folder"])
+    spark.streams.active  # noqa: B018 (starts the coordinator of state stores, which a reader asks for)
+    for state in states(job["version"]):
+        if job["do"] == "write":
             write(spark, state, folder / state.name)
         else:
             import pyarrow as pa
@@ -156,10 +153,8 @@ def _step(version: str, step: str, folder: Path) -> None:
             table = read(spark, state, folder / state.name)
             with pa.ipc.new_file(folder / f"{state.name}.arrow", table.schema) as writer:
                 writer.write_table(table)
-    spark.stop()
+    return {}
 
 
 SUITE = States()
 VERSIONS = [minor for minor in Spark if SUITE.recorded(minor)]
-if __name__ == "__main__":
-    _step(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

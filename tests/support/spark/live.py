@@ -109,10 +109,11 @@ def kafka_jars() -> str:
 
 @dataclass(frozen=True)
 class Here:
-    """Answers the jobs of a worker module in the session of the test run, where nothing is to be killed."""
+    """Answers the jobs of a role in the session of the test run, where nothing is to be killed."""
 
     session: Any
-    answer_to: Callable[[Any, dict[str, Any]], dict[str, Any]]
+    answer_to: Callable[[Any, dict[str, Any], Path], dict[str, Any]]
+    folder: Path = Path()
 
     @property
     def spark(self) -> str:
@@ -121,4 +122,4 @@ class Here:
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a job."""
-        return self.answer_to(self.session, job)
+        return self.answer_to(self.session, job, self.folder)

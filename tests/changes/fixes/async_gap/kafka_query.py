@@ -1,17 +1,13 @@
-"""A driver that copies one Kafka topic into another: JSON jobs and answers, a line each, as in tests/restart/oracle.
-
-Its session gets the connector's jars and the broker from the environment (`tests/support/spark/topics.py`).
-"""
+"""A driver that copies one Kafka topic into another: a role of `tests/record/process.py`."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.restart.oracle import observe, worker
-from tests.support.spark import queries, topics
+from tests.restart.oracle import observe
+from tests.support.spark import topics
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -19,14 +15,6 @@ if TYPE_CHECKING:
 INTERVAL_MS = 2000
 ASYNC = {"asyncProgressTrackingEnabled": "true", "asyncProgressTrackingCheckpointIntervalMs": str(INTERVAL_MS)}
 PATIENCE_S = 120
-
-
-def session(scratch: Path) -> Any:
-    """A session with the Kafka connector."""
-    jars = os.environ[topics.JARS]
-    spark = queries.session(app="ckpt-kafka", spark__jars=jars, spark__local__dir=str(scratch / "local"))
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
 
 
 def fill(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
@@ -73,10 +61,6 @@ def _copying(spark: Any, job: dict[str, Any], per_batch: int) -> DataStreamWrite
 _JOBS = {"fill": fill, "follow": follow, "resume": resume}
 
 
-def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Do a job."""
     return _JOBS[job["do"]](spark, job)
-
-
-if __name__ == "__main__":
-    worker.serve(lambda spark, job, _: answer(spark, job), session)

@@ -16,7 +16,7 @@ from docs.generate.sessions import RUNBOOK, WRITTEN, runbook
 from tests.record.worker import Session, Worker
 from tests.support.services.kafka import connector_jars, kafka_broker
 
-MODULE = "tests.changes.fixes.async_gap.kafka_query"
+ROLE = "kafka-copy"
 TOPIC = "orders"  # that the sample read
 RECORDS = 6000
 
@@ -63,7 +63,7 @@ def main() -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory() as scratch, kafka_broker(Path(scratch)) as servers:
         environment = {"CKPT_SPARK_JARS": ",".join(map(str, connector_jars())), "CKPT_KAFKA": servers}
-        with Worker(sys.executable, Path(scratch, "driver.log"), MODULE, environment) as driver:
+        with Worker(sys.executable, Path(scratch, "driver.log"), ROLE, environment) as driver:
             driver.ask({"do": "fill", "topic": TOPIC, "count": RECORDS})
             start = keeping_what_is_written(starting(driver), WRITTEN)
             RUNBOOK.write_text(runbook(start), encoding="utf-8")

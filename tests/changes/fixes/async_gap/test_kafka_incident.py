@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from docs.generate.sessions import RUNBOOK, runbook
 from tests.changes.fixes.async_gap import kafka_query
-from tests.changes.fixes.async_gap.runbook import MODULE, RECORDS, TOPIC, starting
+from tests.changes.fixes.async_gap.runbook import RECORDS, ROLE, TOPIC, starting
 from tests.record.worker import Worker
 from tests.support.services.kafka import SPARK
 from tests.support.spark import topics
@@ -175,7 +175,7 @@ def killed(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 
 
 def _run_and_kill(left: Killed, moment: Moment, environment: dict[str, str], fill: bool) -> None:
-    with Worker(sys.executable, left.checkpoint.with_suffix(".log"), MODULE, environment) as driver:
+    with Worker(sys.executable, left.checkpoint.with_suffix(".log"), ROLE, environment) as driver:
         if fill:
             driver.ask({"do": "fill", "topic": TOPIC, "count": RECORDS})
         driver.ask({"do": "follow", "from": TOPIC, "to": left.output, "checkpoint": str(left.checkpoint)})

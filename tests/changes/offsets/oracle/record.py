@@ -15,7 +15,7 @@ class Offsets(Cases[Question]):
     """Samples with other offsets. State of format 2 wants a JVM in which no other state was loaded before."""
 
     answers = Folder(Path(__file__).parent / "answers", compact=True)
-    worker = "tests.changes.fixes.async_gap.oracle.worker"
+    role = "continued"
 
     def cases(self, minor: str) -> list[Question]:
         """State of format 2 of a later Spark is nothing for 4.0, as `tests/restart/oracle` has it."""

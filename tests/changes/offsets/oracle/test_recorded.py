@@ -16,11 +16,11 @@ from ckpt.inspection.inspection import inspect
 from ckpt.restart.findings import Forecast
 from ckpt.storage import open_storage
 from ckpt.versions import Progress, Spark
-from tests.changes.fixes.async_gap.oracle import worker
 from tests.changes.offsets.oracle import record
 from tests.changes.offsets.oracle.cases import COPY, Question, logged, questions
 from tests.restart.oracle import answers as oracle
 from tests.restart.oracle.cases.model import latest
+from tests.restart.oracle.starts import continue_on
 from tests.restart.oracle.test_forecast import disagreements
 from tests.restart.oracle.test_live import essence
 from tests.support.spark.live import Here
@@ -79,7 +79,7 @@ def test_most_answers_are_of_queries_that_run() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", LIVE)
 def test_some_are_asked_again(name: str, spark: Any, tmp_path: Path) -> None:
-    here = Here(spark, lambda session, job: worker.run(session, job, tmp_path))
+    here = Here(spark, continue_on)
     minor = ".".join(here.spark.split(".")[:2])
     if minor not in oracle.VERSIONS:
         pytest.skip(f"no answers are recorded for Spark {minor}")

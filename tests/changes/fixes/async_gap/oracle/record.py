@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from ckpt.changes.fixes.repair_async import Strategy
-from tests.changes.fixes.async_gap.oracle import cases, repairing, worker as repaired_worker
+from tests.changes.fixes.async_gap.oracle import cases, repairing
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases, dated
 from tests.record.worker import Installed, Session
-from tests.restart.oracle import answers as oracle, observe, worker
+from tests.restart.oracle import answers as oracle, observe, starts
 from tests.restart.oracle.cases import Case
 
 
@@ -51,7 +51,7 @@ class Repaired(Cases[Question]):
     """An answer belongs to a damage and to the bytes that the repair wrote."""
 
     answers = Folder(Path(__file__).parent / "answers", compact=True)
-    worker = "tests.changes.fixes.async_gap.oracle.worker"
+    role = "continued"
 
     def cases(self, minor: str) -> list[Question]:
         return [question for question in questions() if question.case.modes(minor)]
@@ -70,7 +70,7 @@ class Repaired(Cases[Question]):
         return None if case.case.alone else ""
 
     def head(self, spark: Installed) -> Document:
-        modules = (observe, worker, repaired_worker)
+        modules = (observe, starts)
         return dated(spark, oracle.digest(Path(str(module.__file__)).read_bytes() for module in modules))
 
 

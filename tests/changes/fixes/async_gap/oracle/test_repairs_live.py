@@ -9,9 +9,10 @@ import pytest
 
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.inspection import inspect
-from tests.changes.fixes.async_gap.oracle import record, repairing, worker
+from tests.changes.fixes.async_gap.oracle import record, repairing
 from tests.changes.fixes.async_gap.oracle.test_repairs import broken_promises, named
 from tests.restart.oracle import answers as oracle
+from tests.restart.oracle.starts import continue_on
 from tests.restart.oracle.test_live import essence
 from tests.support.spark.live import EVERY_CASE, Here
 
@@ -54,7 +55,7 @@ LIVE = (
 @pytest.fixture
 def here(spark: Any, tmp_path: Path) -> Here:
     """What runs the queries."""
-    return Here(spark, lambda session, job: worker.run(session, job, tmp_path))
+    return Here(spark, continue_on)
 
 
 @pytest.mark.parametrize("name", named() if EVERY_CASE else LIVE)

@@ -1,7 +1,4 @@
-"""A Spark session that starts queries on damaged samples, batch after batch: jobs on standard input, answers on output.
-
-Started under the Python of each Spark version; nothing here imports ckpt.
-"""
+"""Starts queries on damaged samples, batch after batch: a role of `tests/record/process.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tests.inspection.alarms.damages import STARTED, Damage, damages
 from tests.restart.oracle import observe
 from tests.restart.oracle.cases import SAMPLES
-from tests.restart.oracle.worker import forget_state, serve
+from tests.restart.oracle.starts import forget_state
 from tests.support.spark import mutations, queries
 
 if TYPE_CHECKING:
@@ -24,6 +21,11 @@ INPUT_FILES = 14
 """Input files of a file source: those that the samples have read, and two more."""
 _MOST_BATCHES = 8
 _PATIENCE_S = 25
+
+
+def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run the damage that a job names."""
+    return run(spark, next(damage for damage in damages() if damage.name == job["damage"]), folder)
 
 
 def run(spark: Any, damage: Damage, folder: Path) -> dict[str, Any]:
@@ -68,12 +70,3 @@ def _start(
         return observe._failure(handle._jsq.streamingQuery(), checkpoint)
     handle.stop()
     return None if ended else ["it did not end"]
-
-
-def main() -> None:
-    by_name = {damage.name: damage for damage in damages()}
-    serve(lambda spark, job, folder: run(spark, by_name[job["damage"]], folder))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,20 +1,14 @@
-"""One Spark: describes the queries of `signatures.py`, and starts some of them on the checkpoint of their base.
-
-`python -m tests.inspection.preflight.signature_worker FOLDER`, run by `record.py` under each Python.
-"""
+"""Describes the queries of `signatures.py`, and starts some of them: a role of `tests/record/process.py`."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import ckpt
-from tests.inspection.preflight import signatures, worker
-from tests.support.spark import queries
+from tests.inspection.preflight import signatures, starts
 
 ROWS = [
     {"k": n % 4, "id": n % 7, "g": "xyz"[n % 3], "v": n, "v2": n * 3, "d": n, "t": f"2024-01-01T00:00:{n % 20:02}Z"}
@@ -41,8 +35,8 @@ def open_session(session: Any) -> Any:
 
 def start(frame: Any, mode: str, checkpoint: Path) -> str | None:
     """Start a query for what is there: the error, or None."""
-    error: str | None = worker.start(frame, mode, checkpoint)["error"]
-    worker.forget(frame.sparkSession)
+    error: str | None = starts.start(frame, mode, checkpoint)["error"]
+    starts.forget(frame.sparkSession)
     return error
 
 
@@ -58,26 +52,20 @@ def write_input(folder: Path, number: int) -> None:
         (folder / "tables" / name / "1.json").write_text("".join(json.dumps(row) + "\n" for row in prices))
 
 
-def main() -> None:
-    """Describe all queries into FOLDER/queries; a line of JSON for each on standard output."""
-    folder = Path(sys.argv[1])
-    told = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    session = queries.session("signatures")
-    session.sparkContext.setLogLevel("OFF")
-    spark = open_session(session)
+def answer(session: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
+    """Describe all queries into `queries` of a folder; what each start failed with."""
+    folder, spark = Path(job["folder"]), open_session(session)
     minor = ".".join(spark.version.split(".")[:2])
-    print(json.dumps({"spark": spark.version}), file=told)
     (folder / "queries").mkdir(parents=True)
     write_input(folder, 0)
     wanted = signatures.changes(minor)
     started = [change for change in wanted if signatures.is_started(change, minor)]
+    told: dict[str, Any] = {}
     for base in signatures.BASES:
         frame, mode, described = describe(spark, folder, base)
         (folder / "queries" / f"{base}.json").write_text(described.to_json())
         needed = minor == signatures.ALL or any(change.base == base for change in started)
-        error = start(frame, mode, folder / "bases" / base) if needed else None
-        print(json.dumps({"id": base, "error": error}), file=told)
+        told[base] = {"error": start(frame, mode, folder / "bases" / base) if needed else None}
     write_input(folder, 1)
     for change in wanted:
         frame, mode, described = describe(open_session(session) if change.conf else spark, folder, change)
@@ -87,9 +75,5 @@ def main() -> None:
             shutil.copytree(folder / "bases" / change.base, folder / "try")
             error = start(frame, mode, folder / "try")
             shutil.rmtree(folder / "try")
-        print(json.dumps({"id": change.id, "error": error, "started": change in started}), file=told)
-    session.stop()
-
-
-if __name__ == "__main__":
-    main()
+        told[change.id] = {"error": error, "started": change in started}
+    return told

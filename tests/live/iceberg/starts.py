@@ -1,4 +1,4 @@
-"""Makes Iceberg tables, lets something happen to them and starts queries on them: JSON jobs and answers, a line each.
+"""Makes Iceberg tables, lets something happen to them and starts queries on them: a role.
 
 An Iceberg table names its files by absolute paths, so every table is made, and put back, at one place: `now` beside
 the copies of what was made.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -16,25 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.iceberg.cases import HISTORIES, INCIDENTS, TABLE, Table, settings
-from tests.record.packages import PACKAGE
-from tests.restart.oracle import worker
 from tests.support.remedies import remove
-from tests.support.spark import queries
 
 
-def session(scratch: Path) -> Any:
-    """A session with Iceberg, whose package is named in the environment."""
-    return queries.session(
-        app="ckpt-iceberg",
-        master="local[1]",
-        spark__jars__packages=os.environ[PACKAGE],
-        spark__sql__shuffle__partitions="1",
-        spark__ui__showConsoleProgress="false",
-        spark__sql__warehouse__dir=str(scratch / "warehouse"),
-    )
-
-
-def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """What came of a job, in a session of its own whose catalog is in the folder `place`."""
     place, own = Path(job["place"]), spark.newSession()
     for key, value in settings(place).items():
@@ -113,7 +97,3 @@ def _short(text: str) -> str:
     """Without the query and ids."""
     text = re.sub(r".*terminated with exception: ", "", text.partition("\n=== Streaming")[0], flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", text))[:300]
-
-
-if __name__ == "__main__":
-    worker.serve(lambda spark, job, _: answer(spark, job), session)

@@ -1,7 +1,4 @@
-"""A Spark session that runs histories and what follows them: JSON jobs and answers, a line each (see record.py).
-
-The process that starts the queries does not import ckpt.
-"""
+"""Runs histories and what follows them: a role of `tests/record/process.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.changes.oracle.cases import LAST
-from tests.restart.oracle import observe, worker
+from tests.restart.oracle import observe
+from tests.restart.oracle.starts import forget_state
 from tests.support.spark import plans, queries
 
 MAINTENANCE = "spark.sql.streaming.stateStore.maintenanceInterval"
@@ -27,7 +25,7 @@ JOINED = ("left", "right")
 Rows = list[str]
 
 
-def run(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Do what a job asks for: `history`, `poison` or `follow`."""
     query = queries.QUERIES[job["query"]]
     inputs = Path(job["inputs"])
@@ -54,7 +52,7 @@ def run(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     except Exception as error:
         return {"error": str(error)}
     finally:
-        worker.forget_state(spark)
+        forget_state(spark)
 
 
 def _history(spark: Any, job: Mapping[str, Any], start: Callable[..., Any]) -> dict[str, Any]:
@@ -150,22 +148,3 @@ def digest(rows: Any) -> str:
     """How many rows, and which."""
     found = sorted(rows)
     return f"{len(found)} {hashlib.sha256(json.dumps(found).encode()).hexdigest()[:12]}"
-
-
-def session(scratch: Path) -> Any:
-    """The session of the worker, with maintenance every 200 ms."""
-    spark = queries.session(
-        app="ckpt-ways",
-        master="local[2]",
-        spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        spark__local__dir=str(scratch / "local"),
-        spark__sql__warehouse__dir=str(scratch / "warehouse"),
-        spark__sql__streaming__stateStore__maintenanceInterval="200ms",
-        spark__python__authenticate__socketTimeout="120s",
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
-
-
-if __name__ == "__main__":
-    worker.serve(run, session)

@@ -1,4 +1,4 @@
-"""A Spark session that runs the starts of `cases.py`; see `tests/restart/oracle/worker.py`."""
+"""Runs the starts of `cases.py`: a role of `tests/record/process.py`, with a core for each partition of each stage."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.restart.oracle import observe
-from tests.restart.oracle.worker import INPUT_FILES, forget_state, serve, session
+from tests.restart.oracle.starts import INPUT_FILES, forget_state
 from tests.restart.realtime import cases
 from tests.support.spark import mutations, queries
 
-SLOTS = "local[6]"  # real-time mode needs one for each partition of each stage
+
+def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run the start that a job names."""
+    start = next(start for start in cases.STARTS if start.name == job["start"])
+    return run(spark, start, folder, job.get("checkpoint"))
 
 
 def run(spark: Any, start: cases.Start, folder: Path, prepared: str | None = None) -> dict[str, Any]:
@@ -41,15 +45,3 @@ def run(spark: Any, start: cases.Start, folder: Path, prepared: str | None = Non
         if case.stateful:
             forget_state(spark)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def main() -> None:
-    by_name = {start.name: start for start in cases.STARTS}
-    serve(
-        lambda spark, job, folder: run(spark, by_name[job["start"]], folder, job.get("checkpoint")),
-        lambda scratch: session(scratch, SLOTS),
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,9 @@
-"""Makes Delta tables, lets something happen to them and starts queries on them: JSON jobs and answers, a line each."""
+"""Makes Delta tables, lets something happen to them and starts queries on them: a role."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -12,28 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.delta.cases import HISTORIES, INCIDENTS, Table, remove
-from tests.record.packages import PACKAGE
-from tests.restart.oracle import worker
-from tests.support.spark import queries
 
 
-def session(scratch: Path) -> Any:
-    """A session with Delta, which the package named in the environment brings."""
-    return queries.session(
-        app="ckpt-delta",
-        master="local[1]",
-        spark__jars__packages=os.environ[PACKAGE],
-        spark__jars__ivy=str(scratch / "ivy"),
-        spark__sql__extensions="io.delta.sql.DeltaSparkSessionExtension",
-        spark__sql__catalog__spark_catalog="org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        spark__databricks__delta__snapshotPartitions="1",
-        spark__sql__shuffle__partitions="1",
-        spark__ui__showConsoleProgress="false",
-        spark__sql__warehouse__dir=str(scratch / "warehouse"),
-    )
-
-
-def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     place = Path(job["place"])
     do: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "happen": happen, "start": start}
     return do[job["do"]](spark, place, job)
@@ -95,7 +75,3 @@ def _short(text: str) -> str:
         r"\s+", " ", re.sub(r".*terminated with exception: ", "", text.partition("\n=== Streaming")[0], flags=re.S)
     )
     return re.sub(r"(file:)?/[^ ,]*/", "", re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", text))[:400]
-
-
-if __name__ == "__main__":
-    worker.serve(lambda spark, job, _: answer(spark, job), session)

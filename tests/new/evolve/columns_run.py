@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ckpt
-from tests.new.evolve.worker import SETTINGS, UNNAMED, shorten
+from tests.new.evolve.running import SETTINGS, UNNAMED, shorten
 
 OLD, FILES = 2, 5  # of the files, those that the old query has read; each is a batch
 
@@ -217,11 +217,11 @@ class Columns:
         full = self._run_all(session, root, query, job["conf"], range(FILES))[OLD:]
         now = self._run_all(session, root, query, job["conf"], range(OLD, FILES))
         if "agg" not in _kind_of(query):
-            return {"error": None, "columns": _compare_rows(batches, full, now)}
+            return {"columns": _compare_rows(batches, full, now), "error": None}
         shown = [text.rpartition(" AS ")[2] for text in query["aggregates"]]
         shown += [variable[0] for variable in query["variables"]] + [name for name, _ in query["group"]]
         keys = [name for name in next(filter(None, full))[0] if name not in shown]
-        return {"error": None, "columns": _compare_columns(batches, full, now, keys)}
+        return {"columns": _compare_columns(batches, full, now, keys), "error": None}
 
     def _run_all(
         self, session: Any, root: Path, query: dict[str, Any], conf: Mapping[str, str], numbers: range
@@ -319,7 +319,7 @@ def _compare_columns(
             columns[name] = "full" if values[1] == values[2] == values[0] else (fits[0] if fits else "none")
             if len(fits) == 2:
                 columns[name] += ", and now"
-    return columns
+    return dict(sorted(columns.items()))
 
 
 def _compare_rows(

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.spark import queries
-
 _STREAMING = "spark.sql.streaming."
 SETTINGS = {
     f"{_STREAMING}stateStore.minDeltasForSnapshot": "2",
@@ -133,7 +131,7 @@ def build(spark: Any, job: dict[str, Any]) -> Any:
     return shape.build(rows.where(job["filter"]) if job.get("filter") else rows)
 
 
-def answer_to(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Start the query of a job once, and return the rows of its batches; or describe it."""
     session, shape = spark.newSession(), SHAPES[job["shape"]]
     for name, value in {**SETTINGS, **job["conf"]}.items():
@@ -156,13 +154,3 @@ def answer_to(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"rows": [], "error": str(error)[:500]}
     return {"rows": [row for batch in batches for row in batch], "error": None}
-
-
-def main() -> None:
-    from tests.restart.oracle.worker import serve
-
-    serve(lambda spark, job, _: answer_to(spark, job), lambda _: queries.session(app="ckpt-merge", master="local[1]"))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,22 +1,17 @@
-"""One Spark: makes the checkpoints of `changes.py`, starts changed queries on copies, and says what came of it.
-
-`python -m tests.inspection.preflight.worker FOLDER PATTERN [MADE_BY_OTHERS ...]`, run by `record.py` under each Python.
-"""
+"""Makes the checkpoints of `changes.py`, and starts changed queries on copies: a role of `tests/record/process.py`."""
 
 from __future__ import annotations
 
-import fnmatch
 import json
-import os
 import re
 import shutil
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ckpt
+import ckpt.inspection.preflight as readiness
 from tests.inspection.preflight import changes
 from tests.support.spark import queries
 
@@ -65,7 +60,7 @@ def forget(spark: Any) -> None:
         spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.unloadAll()
 
 
-def answer(spark: Any, change: changes.Change, checkpoint: Path, folder: Path) -> dict[str, Any]:
+def try_change(spark: Any, change: changes.Change, checkpoint: Path, folder: Path) -> dict[str, Any]:
     """What ckpt says of a change, and then what Spark does; the checkpoint is put back afterwards."""
     base = changes.BY_NAME[change.base]
     base = replace(base, build=change.build or base.build, output_mode=change.output_mode or base.output_mode)
@@ -105,37 +100,26 @@ def make(spark: Any, base: changes.Base, folder: Path) -> Path:
     return checkpoint
 
 
-def main() -> None:
-    """Answer for all that is asked; a line of JSON for each on standard output."""
-    folder, pattern, foreign = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    told = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = queries.session("preflight", spark__python__authenticate__socketTimeout="120s")
-    spark.sparkContext.setLogLevel("OFF")
-    import ckpt.inspection.preflight as readiness
+class Making:
+    """Checkpoints of bases, each made for its first change."""
 
-    readiness._RECENT_S = 0.0  # nobody else writes here
-    minor = ".".join(spark.version.split(".")[:2])
-    for name in ("inputs", "moved"):
-        queries.write_input_files(folder / name, 12)
-    print(json.dumps({"spark": spark.version}), file=told)
-    wanted = [one for one in changes.changes(minor) if fnmatch.fnmatch(one.id, pattern)]
-    for base in changes.bases(minor):
-        same = [one for one in wanted if one.base == base.name]
-        if same:
-            made = make(spark, base, folder)
-            for one in same:
-                print(json.dumps({"id": one.id, **answer(spark, one, made, folder)}), file=told)
-    for place in map(Path, foreign):  # checkpoints that other versions made
-        for made in sorted(place.iterdir()):
-            base = changes.BY_NAME[made.name]
-            if base.since <= minor:
-                one = changes.Change("nothing", base.name)
-                said = {"id": f"{one.id}, made by {place.name}", **answer(spark, one, made, folder)}
-                print(json.dumps(said), file=told)
-    spark.stop()
+    def __init__(self) -> None:
+        self._made: dict[str, Path] = {}
+
+    def answer(self, spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
+        """Try a change on the checkpoint of its base, or nothing on one that another version made."""
+        readiness._RECENT_S = 0.0  # nobody else writes here
+        folder, base = Path(job["folder"]), changes.BY_NAME[job["base"]]
+        for name in ("inputs", "moved"):
+            if not (folder / name).exists():
+                queries.write_input_files(folder / name, 12)
+        if "made" in job:
+            return try_change(spark, changes.Change("nothing", base.name), Path(job["made"]), folder)
+        if base.name not in self._made:
+            self._made[base.name] = make(spark, base, folder)
+        minor = ".".join(spark.version.split(".")[:2])
+        change = next(change for change in changes.changes(minor) if change.id == job["change"])
+        return try_change(spark, change, self._made[base.name], folder)
 
 
-if __name__ == "__main__":
-    main()
+answer = Making().answer

@@ -1,4 +1,4 @@
-"""A query into an Iceberg table, and what happens to the table: JSON jobs and answers, a line each.
+"""A query into an Iceberg table, and what happens to the table: a role.
 
 The table is made and put back at one place, `now`: it names its files by absolute paths.
 """
@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.iceberg.cases import TABLE, Table, settings
-from tests.live.iceberg.worker import session
-from tests.restart.oracle import worker
 
 BATCHES, ROWS, NEW, OLDER = 6, 10, 20, 3  # as in tests/live/sink/remedies_followed.py and asked.py, which need ckpt
 _STORE = "spark.sql.streaming.stateStore"
@@ -25,7 +23,7 @@ _FORMAT_2 = {
 }
 
 
-def answer(spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """What came of a job, in a session of its own whose catalog is in the folder `now` of `folder`."""
     folder, own = Path(job["folder"]), spark.newSession()
     for key, value in {**settings(folder / "now"), **(_FORMAT_2 if job.get("format 2") else {})}.items():
@@ -107,7 +105,3 @@ def start(spark: Any, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
 def times(spark: Any, _: Path, __: dict[str, Any]) -> dict[str, Any]:
     """How often each row is in the table."""
     return {"times": dict(sorted(Counter(row.id for row in spark.read.table(TABLE).collect()).items()))}
-
-
-if __name__ == "__main__":
-    worker.serve(lambda spark, job, _: answer(spark, job), session)

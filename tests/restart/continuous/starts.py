@@ -1,4 +1,4 @@
-"""A Spark session that starts the cases of `cases.py` with a continuous trigger, and writes to Kafka."""
+"""Starts cases with a continuous trigger, and writes to Kafka: a role of `tests/record/process.py`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from typing import Any
 from tests.restart.continuous import cases
 from tests.restart.oracle import observe
 from tests.restart.oracle.cases import Case
-from tests.restart.oracle.worker import serve, session
 from tests.support.spark import mutations, queries, topics
 
 PATIENCE_S, EPOCHS = 25.0, 2
 _UNCHANGED = 2  # times that the topic had the same rows, a second apart
 PARTITIONS = ("0", "1")
+
+
+def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run the case that a job names."""
+    return run(spark, next(case for case in cases.CASES if case.name == job["case"]), folder, folder.name)
 
 
 def run(spark: Any, case: Case, folder: Path, number: str) -> dict[str, Any]:
@@ -96,15 +100,3 @@ def _describe_rows(numbers: list[int]) -> dict[str, list[int]]:
     """For each partition of `orders`: the first offset that was written, how many rows, and how many different ones."""
     by_partition = {part: [n // 2 for n in numbers if n % 2 == int(part)] for part in PARTITIONS}
     return {part: [min(rows, default=-1), len(rows), len(set(rows))] for part, rows in by_partition.items()}
-
-
-def main() -> None:
-    by_name = {case.name: case for case in cases.CASES}
-    serve(
-        lambda spark, job, folder: run(spark, by_name[job["case"]], folder, folder.name),
-        lambda scratch: session(scratch, "local[6]"),
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.record.packages import PACKAGE
-from tests.support.spark import queries, topics
+from tests.support.spark import topics
 
 _STREAMING = "spark.sql.streaming."
 NAMED = {_STREAMING + "queryEvolution.enableSourceEvolution": "true", _STREAMING + "offsetLog.formatVersion": "2"}
@@ -174,7 +173,7 @@ class Line:
                 lost, twice = Counter(ids) - has, has - Counter(ids)
                 if lost or twice:
                     wrong[tag] = {"lost": lost.total(), "twice": twice.total()}
-        return wrong
+        return dict(sorted(wrong.items()))
 
     def _rate_ids(self, number: int, words: Sequence[str]) -> list[int]:
         newest = max(
@@ -202,10 +201,10 @@ class Answering:
         self._lines: dict[str, Line] = {}
         self._columns: Any = None
 
-    def answer_to(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
         """Make a copy of an old checkpoint, describe the changed query, or continue with it."""
         if job["do"].startswith("columns"):
-            from tests.new.evolve.columns_worker import Columns
+            from tests.new.evolve.columns_run import Columns
 
             self._columns = self._columns or Columns()
             columns: Columns = self._columns
@@ -275,31 +274,4 @@ class Answering:
                 file.unlink()
 
 
-def open_session(scratch: Path) -> Any:
-    """Return the session that all cases share."""
-    jars = {name.replace(".", "__"): value for name, value in topics.settings().items()}
-    if PACKAGE in os.environ:
-        jars |= {"spark__jars__packages": os.environ[PACKAGE], "spark__jars__ivy": str(scratch / "ivy")}
-    if ":delta-" in os.environ.get(PACKAGE, ""):
-        jars["spark__sql__extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
-        jars["spark__databricks__delta__snapshotPartitions"] = "1"
-        jars["spark__sql__catalog__spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-    spark = queries.session(
-        app="ckpt-evolve",
-        spark__local__dir=str(scratch / "local"),
-        spark__sql__warehouse__dir=str(scratch / "warehouse"),
-        **jars,
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
-
-
-def main() -> None:
-    from tests.restart.oracle.worker import serve
-
-    answering = Answering()
-    serve(lambda spark, job, _: answering.answer_to(spark, job), open_session)
-
-
-if __name__ == "__main__":
-    main()
+answer = Answering().answer
