@@ -14,6 +14,9 @@ from ckpt.restart.findings import Asked
 from ckpt.storage import open_storage
 from ckpt.versions import Spark
 
+_READ_TWICE = 256 << 20
+"""Bytes of state up to which a repair is tried with every byte of it read again; of more it is tried by a plain look."""
+
 
 def inspect(
     checkpoint: Location,
@@ -80,8 +83,14 @@ def inspect(
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
     inspection = inspect_opened(opened, versions, mode, batches, has, live)
-    if deep or not any(rated.advice.repairs for rated in inspection.troubles if rated.advice):
+    if not any(rated.advice.repairs for rated in inspection.troubles if rated.advice):
         return inspection
     from ckpt.changes.fixes.advised import leave_out_refused  # a sound checkpoint needs none of it
 
-    return leave_out_refused(inspection, open_storage(opened.uri, storage_options or {}))
+    storage = open_storage(opened.uri, storage_options or {})
+    every_byte = opened.state and opened.state.every_byte
+    if every_byte and every_byte.bytes <= _READ_TWICE:
+        from ckpt.state.verify.verify import look_at_every_byte
+
+        look_at_every_byte(storage, storage_options or {}, jobs=jobs)
+    return leave_out_refused(inspection, storage)
