@@ -1,4 +1,5 @@
-"""New checkpoints made from old ones: a copy, state in another form (``rewrite``), state from an export (``fill``).
+"""Makes new checkpoints from old ones: a copy, state in another form (``rewrite``), state from an export (``fill``).
 
-The old checkpoint is never changed: that is ``ckpt.changes``.
+``evolve`` plans one for a changed query, and ``carry_over`` carries the plan out. The old checkpoint is never changed:
+that is ``ckpt.changes``.
 """
