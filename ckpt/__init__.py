@@ -11,7 +11,7 @@ Read state       state_show, state_count, state_diff, state_keys, state_history,
   with Spark     read_state, read_changes, read_initial_state
 Repair           repair, repair_async, rewind, skip, relocate, prune
   offsets        offsets_show, offsets_set, offsets_export, offsets_import, offsets_commit
-New checkpoints  copy, rewrite, import_state, write_state
+New checkpoints  copy, rewrite, merge, split, import_state, write_state
 New queries      rehearse, evolve, handoff, migrate_changelog, migrate_provider, migrate_real_time,
                  migrate_transform_with_state
 Classes          Checkpoint, Inspection, Spark (the versions)

@@ -33,7 +33,7 @@ from ckpt.migrate.provider import migrate_provider as migrate_provider
 from ckpt.migrate.real_time import migrate_real_time as migrate_real_time
 from ckpt.new.copy.copy import copy as copy
 from ckpt.new.fill.import_state import import_state as import_state, write_state as write_state
-from ckpt.new.rewrite.rewrite import rewrite as rewrite
+from ckpt.new.rewrite.rewrite import merge as merge, rewrite as rewrite, split as split
 from ckpt.spark.api import (
     read_changes as read_changes,
     read_initial_state as read_initial_state,

@@ -42,6 +42,7 @@ from ckpt.new.rewrite.plan import (
     Rewrite as Rewrite,
     RewrittenUnit as RewrittenUnit,
 )
+from ckpt.new.rewrite.rewrite import Rewriting as Rewriting
 from ckpt.query.compare_queries import Knowledge as Knowledge
 from ckpt.query.description import (
     DescribedOperator as DescribedOperator,

@@ -9,8 +9,8 @@ from ckpt.model import ToProvider
 
 
 @dataclass(frozen=True, slots=True)
-class FormOptions:
-    """Options for the place of a new checkpoint, and the form of its state."""
+class StateForm:
+    """Options for the place of a new checkpoint with an id of its own, and the form of its state."""
 
     new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")]
     provider: Annotated[ToProvider | None, typer.Option(help="The state store provider. Default: as now.")] = None
@@ -20,5 +20,11 @@ class FormOptions:
     format_version: Annotated[
         int | None, typer.Option(min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as now.")
     ] = None
-    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class FormOptions(StateForm):
+    """Options for a new checkpoint that keeps the query id, or gets one of its own."""
+
+    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False

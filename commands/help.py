@@ -112,7 +112,10 @@ class Manual:
 
     @property
     def _arguments(self) -> list[Any]:
-        return [param for param in self.command.params if param.param_type_name == "argument"]
+        params = self.command.params
+        return [
+            param for param in params if param.param_type_name == "argument" and not getattr(param, "hidden", False)
+        ]
 
     def page(self) -> str:
         """Help as a terminal of 80 columns shows it."""

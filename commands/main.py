@@ -25,7 +25,7 @@ GROUPS = {
     "Look": ("inspect", "scan", "preflight", "explain", "sql"),
     _REPAIR: ("repair", "repair-async", "rewind", "skip", "offsets", "relocate", "prune"),
     "State": ("state", "export-state"),
-    "New checkpoints": ("copy", "rewrite", "import-state"),
+    "New checkpoints": ("copy", "rewrite", "merge", "split", "import-state"),
     "New queries": ("evolve", "handoff", "migrate"),
 }
 """Commands by heading, in the order of the help."""
@@ -34,6 +34,8 @@ MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
+    ("rewrite", "--combine"): "it is an option of ckpt merge CHECKPOINT CHECKPOINT... NEW",
+    ("rewrite", "--expect"): "it is --schema; with several checkpoints an option of ckpt merge",
     ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
     ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
     ("offsets set", "--batch"): "it is --expect-batch, which refuses another batch; offsets show has --batch",

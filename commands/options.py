@@ -106,6 +106,11 @@ ReaderOption = Annotated[
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
+DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Leave out these keys: {"user": "x"} a line.')]
+WhereOption = Annotated[list[str] | None, typer.Option(metavar="SQL", help="Keep rows with key_user <> 'ann'.")]
+FewerVersionsOption = Annotated[
+    bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
+]
 OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="The state of this operator.")]
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="The Spark master. Default: local[*].")]
 ConfOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")]

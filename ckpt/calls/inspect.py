@@ -15,7 +15,7 @@ from ckpt.storage import open_storage
 from ckpt.versions import Spark
 
 _READ_TWICE = 256 << 20
-"""Bytes of state up to which a repair is tried with every byte of it read again; of more it is tried by a plain look."""
+"""Bytes of state up to which a repair is tried with every byte of it read again; of more by a plain look."""
 
 
 def inspect(

@@ -47,7 +47,7 @@ CALLS = {
         "relocate",
         "prune",
     ),
-    "New checkpoints": ("copy", "rewrite", "import_state", "write_state"),
+    "New checkpoints": ("copy", "rewrite", "merge", "split", "import_state", "write_state"),
     "New queries": (
         "rehearse",
         "evolve",

@@ -31,6 +31,8 @@ DOCUMENTS = {
     "sql": ("sql", "AnswerDocument"),
     "copy": ("copying", "CopyDocument"),
     "rewrite": ("rewriting", "RewriteDocument"),
+    "merge": ("rewriting", "RewriteDocument"),
+    "split": ("rewriting", "RewriteDocument"),
     "import-state": ("rewriting", "ImportDocument"),
     "evolve": ("evolving", "EvolveDocument"),
     "handoff": ("handoff", "HandoffDocument"),

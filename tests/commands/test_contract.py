@@ -122,7 +122,9 @@ _ARGUMENTS = {
     "explain": "TEXT",
     "import-state": "EXPORT NEW",
     "offsets commit": "ROOT...",
-    "rewrite": "CHECKPOINT [MORE...] NEW",
+    "rewrite": "CHECKPOINT NEW",
+    "merge": "CHECKPOINT CHECKPOINT... NEW",
+    "split": "CHECKPOINT NEW NEW...",
     "scan": "ROOT...",
     "sql": "[STATEMENT] ROOT...",
 }

@@ -106,6 +106,7 @@ def test_each_exception_is_one() -> None:
 
 FIRST = {
     "checkpoint",
+    "checkpoints",  # of merge
     "roots",  # of scan, connect and offsets_commit: places that are searched for checkpoints
     "statement",  # of sql, as it is typed
     "text",  # of explain

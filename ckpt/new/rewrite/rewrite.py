@@ -1,4 +1,4 @@
-"""``ckpt rewrite`` as one call: a new checkpoint with the same state, kept by another provider or in other partitions.
+"""The calls ``rewrite``, ``merge`` and ``split``: new checkpoints with the state of old ones, in other forms or parts.
 
 Where a batch is planned and not committed, a start runs it again, or a sink that has its rows skips it and the
 next one reads its state: so that is moved too, if every partition has it.
@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from os import PathLike, fspath
+from os import fspath
+from typing import Any, TypedDict, Unpack
 
 from ckpt.advice import words
 from ckpt.errors import UsageError
@@ -34,17 +35,15 @@ from ckpt.state.reading.reading import Chosen
 
 
 def rewrite(
-    checkpoint: Location | Sequence[Location],
-    new: str | Sequence[str],
+    checkpoint: Location,
+    new: str,
     *,
     storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
     drop_keys: str | Iterable[Key] = (),
-    where: str | Sequence[str] | None = None,
-    expect: QueryDescription | str | None = None,
-    combine: bool = False,
+    where: str | None = None,
     new_id: bool = False,
     salvage: bool = False,
     accept_loss: bool = False,
@@ -61,10 +60,8 @@ def rewrite(
     are in memory at once.
 
     Args:
-        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``. Several of queries that do the
-            same with other sources become one, of a query that reads the sources of all, those of the first first.
-        new: A path or URI of a folder that does not exist, or holds no file. Several, each with its own ``where``,
-            are parts of one old checkpoint, for queries that together do what the old one did.
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        new: A path or URI of a folder that does not exist, or holds no file.
         storage_options: For the file systems of both, where they are remote.
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
         partitions: The new number of shuffle partitions; by default as it is.
@@ -74,17 +71,11 @@ def rewrite(
             in a line. Operators that have no such columns keep all.
         where: Rows are kept where this condition in SQL on flat columns is true, such as ``key_user <> 'ann'``; DuckDB
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
-            that is kept for it; operators that have no such columns keep all. Of several, one for each new checkpoint,
-            exactly one has to be true for each row.
-        expect: The description of the new query, or a file of it, where several old checkpoints become one: their
-            sources are put in its order, and it must not read others. Of one checkpoint a file of it is ``schema``.
-        combine: Merge what several old checkpoints keep for the same key, as the functions that ``expect`` describes
-            merge groups; without it such a key is refused.
-        new_id: Give the new checkpoint a query id of its own; several always have one.
+            that is kept for it; operators that have no such columns keep all.
+        new_id: Give the new checkpoint a query id of its own.
         salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
             which all can be, else as of the one at which fewest are lost.
-        accept_loss: Accept that a salvage loses keys, that batches are read again, or that no condition of several
-            keeps a row; without it nothing is written.
+        accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
         accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
             the new one; without it nothing is written.
         schema: A file with the schemas of state that keeps none, as Spark before 3.1 wrote it: a ``query.json``, or
@@ -107,46 +98,153 @@ def rewrite(
     (9, 5, [7])
 
     """
-    options, keys = storage_options or {}, read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
-    old = [fspath(checkpoint)] if isinstance(checkpoint, str | PathLike) else [fspath(each) for each in checkpoint]
-    new = [new] if isinstance(new, str) else [*new]
-    conditions = [] if where is None else [where] if isinstance(where, str) else [*where]
-    if len(old) == 1 and isinstance(expect, str) and schema is None:
-        expect, schema = None, expect
-    _check_options(old, new, conditions, keys, merges=combine or expect is not None, salvage=salvage, schema=schema)
-    form = (provider, partitions, format_version)
-    plans = []
-    if len(old) > 1:
-        query = QueryDescription.read(expect) if isinstance(expect, str) else expect
-        only = next(iter(conditions), None)
-        plans.append(plan_merge(old, new[0], options, form, keys, only, query, combine=combine))
-    elif len(new) > 1:
-        plans += plan_split(old[0], new, options, form, conditions)
-    else:
-        only, more = next(iter(conditions), None), {"new_id": new_id, "salvage": salvage}
-        plans.append(plan_rewrite(old[0], new[0], options, form, keys, only, schema=schema, **more))
-    plans = [
-        (chosen, selection, _refuse_losses(rewrite, loss=accept_loss, fewer_versions=accept_fewer_versions))
-        for chosen, selection, rewrite in plans
-    ]
-    results = [rewrite for *_, rewrite in plans]
+    options, keys = storage_options or {}, _list_keys(drop_keys)
+    if where is not None and keys:
+        raise UsageError.of("{--where} or {--drop-keys}: not both")
+    if salvage and schema is not None:
+        raise UsageError.of("{--salvage} or {--schema}: not both")
+    form, others = (provider, partitions, format_version), {"new_id": new_id, "salvage": salvage}
+    planned = plan_rewrite(fspath(checkpoint), new, options, form, keys, where, schema=schema, **others)
+    how: Rewriting = {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions, "plan": plan}
+    how |= {"jobs": jobs, "engine": engine, "watcher": watcher}
+    (made,) = _write([planned], options, **how)
+    return made
+
+
+class Rewriting(TypedDict, total=False):
+    """Options of ``merge`` and ``split``, as ``rewrite`` has them."""
+
+    provider: str | None
+    partitions: int | None
+    format_version: int | None
+    accept_loss: bool  # of ``split``: that no condition keeps a row
+    accept_fewer_versions: bool
+    plan: bool
+    jobs: int | None
+    engine: Exchange | None
+    watcher: Watcher | None
+
+
+def merge(
+    checkpoints: Sequence[Location],
+    new: str,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    drop_keys: str | Iterable[Key] = (),
+    where: str | None = None,
+    expect: QueryDescription | str | None = None,
+    combine: bool = False,
+    **how: Unpack[Rewriting],
+) -> Rewrite:
+    """Write one new checkpoint of several, whose queries do the same with other sources.
+
+    A query that reads the sources of all, those of the first first, continues on it. The old ones are only read.
+
+    Args:
+        checkpoints: Two or more, each as of ``rewrite``.
+        new: A path or URI of a folder that does not exist, or holds no file.
+        storage_options: For the file systems of all, where they are remote.
+        drop_keys: As of ``rewrite``.
+        where: As of ``rewrite``.
+        expect: The description of the new query, or a file of it: the sources are put in its order, and it must not
+            read others.
+        combine: Merge what several keep for the same key, as the functions that ``expect`` describes merge groups;
+            without it such a key is refused.
+        how: The form of the new one, and how it is written; see ``Rewriting``.
+
+    Raises:
+        StateDamaged, CkptError, UsageError: As of ``rewrite``, and where the checkpoints do not fit together.
+
+    >>> ckpt.merge(["sample_checkpoints/kafka-4.2"], "memory://merged")
+    Traceback (most recent call last):
+    ckpt.errors.UsageError: name two or more checkpoints that become one
+
+    """
+    options, keys, old = storage_options or {}, _list_keys(drop_keys), [fspath(each) for each in checkpoints]
+    if isinstance(checkpoints, str) or len(old) < 2:
+        raise UsageError("name two or more checkpoints that become one")
+    if where is not None and keys:
+        raise UsageError.of("{--where} or {--drop-keys}: not both")
+    query = QueryDescription.read(expect) if isinstance(expect, str) else expect
+    planned = plan_merge(old, new, options, _take_form(how), keys, where, query, combine=combine)
+    (made,) = _write([planned], options, **how)
+    return made
+
+
+def split(
+    checkpoint: Location,
+    new: Sequence[str],
+    *,
+    where: Sequence[str],
+    storage_options: Mapping[str, str] | None = None,
+    **how: Unpack[Rewriting],
+) -> Rewrite:
+    """Write several new checkpoints with parts of the state of one, for queries that together do what the old one did.
+
+    Each has a query id of its own. The old one is only read, and is not to be started again.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        new: Two or more paths or URIs of folders that do not exist, or hold no file.
+        where: A condition for each of them, as of ``rewrite``; exactly one has to be true for each row.
+        storage_options: For the file systems of all, where they are remote.
+        how: The form of the new ones, and how they are written; see ``Rewriting``.
+
+    Raises:
+        StateDamaged, CkptError, UsageError: As of ``rewrite``, and where conditions do not divide the rows.
+
+    >>> parts = ["key_key < 3", "key_key >= 3"]
+    >>> new = ["memory://split/low", "memory://split/high"]
+    >>> made = ckpt.split("sample_checkpoints/aggregation-hdfs-4.2", new, where=parts)
+    >>> [[unit.rows for unit in part.units] for part in made.parts]
+    [[3], [4]]
+
+    """
+    if isinstance(new, str) or len(new) < 2:
+        raise UsageError("name two or more new checkpoints")
+    if len(where) != len(new):
+        raise UsageError.of("{--where}: name one condition for each new checkpoint")
+    for uri, other in combinations(new, 2):
+        check_apart(uri, other)
+    options = storage_options or {}
+    made = _write(plan_split(fspath(checkpoint), new, options, _take_form(how), where), options, **how)
+    return replace(made[0], parts=made)
+
+
+def _list_keys(drop_keys: str | Iterable[Key]) -> list[Key]:
+    return read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
+
+
+def _take_form(how: Rewriting) -> tuple[str | None, int | None, int | None]:
+    return how.pop("provider", None), how.pop("partitions", None), how.pop("format_version", None)
+
+
+def _write(
+    plans: Iterable[tuple[Chosen | Sequence[Chosen], Any, Rewrite]],
+    options: Mapping[str, str],
+    **how: Unpack[Rewriting],
+) -> tuple[Rewrite, ...]:
+    """Write what was planned, all of it or nothing; the first one says why it was refused."""
+    loss, fewer_versions = how.get("accept_loss", False), how.get("accept_fewer_versions", False)
+    engine, jobs = how.get("engine"), how.get("jobs")
+    judged = [(*own, _refuse_losses(rewrite, loss=loss, fewer_versions=fewer_versions)) for *own, rewrite in plans]
+    results = [rewrite for *_, rewrite in judged]
     refused = next((rewrite.refused for rewrite in results if rewrite.refused), None)
-    if not plan and refused is None:
-        with ExitStack() as written:
-            results = []
-            for chosen, selection, rewrite in plans:
-                tally = Tally()
-                fill = partial(move_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=accept_loss)
-                count = partial(_count_rows, chosen, rewrite, tally)
-                writes = engine is not None and engine.writes
-                results.append(
-                    make_new(
-                        chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes, written=written
-                    )
-                )
-            written.pop_all()
-    first = replace(results[0], refused=refused)
-    return replace(first, parts=tuple(results)) if len(new) > 1 else first
+    if how.get("plan") or refused is not None:
+        return replace(results[0], refused=refused), *results[1:]
+    results = []
+    with ExitStack() as written:
+        for chosen, selection, rewrite in judged:
+            tally = Tally()
+            fill = partial(move_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=loss)
+            count = partial(_count_rows, chosen, rewrite, tally)
+            writes = engine is not None and engine.writes
+            watcher = how.get("watcher")
+            results.append(
+                make_new(chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes, written=written)
+            )
+        written.pop_all()
+    return tuple(results)
 
 
 def _refuse_losses(rewrite: Rewrite, *, loss: bool, fewer_versions: bool) -> Rewrite:
@@ -159,33 +257,6 @@ def _refuse_losses(rewrite: Rewrite, *, loss: bool, fewer_versions: bool) -> Rew
         fewer = BOOK.text("rewrite_fewer_versions", versions=" and ".join(rewrite.stopped))
         return replace(rewrite, refused=fewer)
     return rewrite
-
-
-def _check_options(
-    old: Sequence[str],
-    new: Sequence[str],
-    where: Sequence[str],
-    keys: Sequence[Key],
-    *,
-    merges: bool,
-    salvage: bool,
-    schema: str | None,
-) -> None:
-    """Raise UsageError where options do not go together."""
-    if where and keys:
-        raise UsageError.of("{--where} or {--drop-keys}: not both")
-    if salvage and schema is not None:
-        raise UsageError.of("{--salvage} or {--schema}: not both")
-    if not old or not new or (len(old) > 1 and len(new) > 1):
-        raise UsageError("name one new checkpoint for several old ones, or several for one")
-    if len(where) != len(new) and (len(new) > 1 or len(where) > 1):
-        raise UsageError.of("{--where}: name one condition for each new checkpoint")
-    if len(old) + len(new) > 2 and (salvage or schema is not None):
-        raise UsageError.of("{--salvage} and {--schema} are for one checkpoint and its new one: rewrite each first")
-    if merges and len(old) == 1:
-        raise UsageError.of("{--expect} and {--combine} are for several checkpoints that become one")
-    for uri, other in combinations(new, 2):
-        check_apart(uri, other)
 
 
 def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:

@@ -186,14 +186,14 @@ def _merge(session: Asks, case: Case, folder: Path, order: list[str], inputs: Pa
         job = {"do": "describe", "shape": case.shape, "tags": order, "conf": case.conf(0), "inputs": str(inputs)}
         query = parse_query(session.ask(job))
     both = [str(folder / "old"), str(folder / "other")]
-    made = ckpt.rewrite(both, str(folder / "new"), expect=query, combine=case.how == "combine")
+    made = ckpt.merge(both, str(folder / "new"), expect=query, combine=case.how == "combine")
     assert made.written, made.refused
 
 
 def _split(case: Case, folder: Path) -> None:
     new = [str(folder / "new"), str(folder / "rest")]
     store = case.stores[1]
-    made = ckpt.rewrite(
+    made = ckpt.split(
         str(folder / "old"),
         new,
         where=CONDITIONS,

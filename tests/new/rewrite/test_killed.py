@@ -30,14 +30,14 @@ class Command:
         """Write them in this process, which may be killed."""
         new = [str(path) for path in self.new]
         if self.where:
-            return ckpt.rewrite(str(self.old[0]), new, where=self.where, jobs=1)
-        return ckpt.rewrite([str(path) for path in self.old], new, jobs=1)
+            return ckpt.split(str(self.old[0]), new, where=self.where, jobs=1)
+        return ckpt.merge([str(path) for path in self.old], new[0], jobs=1)
 
     @property
     def words(self) -> tuple[str, ...]:
         """As a person types it."""
         conditions = [word for condition in self.where for word in ("--where", condition)]
-        return "rewrite", *map(str, (*self.old, *self.new)), *conditions
+        return "split" if self.where else "merge", *map(str, (*self.old, *self.new)), *conditions
 
 
 def _read(folder: Path) -> dict[str, bytes]:
@@ -53,7 +53,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path) -> Command:
     if request.param == "split":
         return Command((old,), (tmp_path / "one", tmp_path / "two"), CONDITIONS)
     parts = (tmp_path / "low", tmp_path / "high")
-    ckpt.rewrite(str(old), [str(part) for part in parts], where=CONDITIONS)
+    ckpt.split(str(old), [str(part) for part in parts], where=CONDITIONS)
     return Command(parts, (tmp_path / "one",), ())
 
 
@@ -115,7 +115,7 @@ def test_what_is_said_after_a_kill_makes_it_whole(
 def test_the_other_part_can_be_written_alone(tmp_path: Path) -> None:
     """Where a query has run on the part that is complete."""
     new = [str(tmp_path / name) for name in ("one", "two")]
-    ckpt.rewrite(str(SAMPLE), new, where=CONDITIONS)
+    ckpt.split(str(SAMPLE), new, where=CONDITIONS)
     alone = ckpt.rewrite(str(SAMPLE), str(tmp_path / "alone"), where=CONDITIONS[1], new_id=True)
     assert alone.query_id not in {ckpt.open_checkpoint(uri).query_id for uri in (*new, str(SAMPLE))}
     assert _read(tmp_path / "alone") == _read(tmp_path / "two")

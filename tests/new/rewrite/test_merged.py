@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -75,7 +76,7 @@ def test_a_folder_of_files_takes_batches_as_the_page_says(spark: Any, tmp_path: 
         put(tmp_path / "inputs", "b", number)
         run("second", "b", "sink_b")
     for name in ("new", "gap"):
-        made = ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / name))
+        made = ckpt.merge([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / name))
         assert (made.batch, made.written) == (2, True)
     put(tmp_path / "inputs", "a", 1)
     shutil.copytree(tmp_path / "sink_b", tmp_path / "sink_c", ignore=shutil.ignore_patterns(".*"))
@@ -96,7 +97,7 @@ def test_a_folder_of_files_takes_batches_as_the_page_says(spark: Any, tmp_path: 
     with pytest.raises(Exception, match=r"_spark_metadata/2\.compact"):
         run("gap", "ab", "sink_a")
     for names in (("low", "high"), ("low again", "high again")):
-        ckpt.rewrite(
+        ckpt.split(
             str(tmp_path / "second"), [str(tmp_path / name) for name in names], where=["key_key < 13", "key_key >= 13"]
         )
     run("low", "b", "sink_c", "key < 13")
@@ -124,13 +125,13 @@ def test_a_delta_table_takes_all_queries(spark: Any, tmp_path: Path) -> None:
         put(inputs, "b", number)
         run("first", "a")
     run("second", "b")
-    assert ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / "both")).written
+    assert ckpt.merge([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / "both")).written
     put(inputs, "a", 2)
     put(inputs, "b", 2)
     run("both", "ab")
     parts = {"low": "key < 12", "high": "key >= 12"}
     conditions = [where.replace("key", "key_key") for where in parts.values()]
-    assert ckpt.rewrite(str(tmp_path / "both"), [str(tmp_path / name) for name in parts], where=conditions).written
+    assert ckpt.split(str(tmp_path / "both"), [str(tmp_path / name) for name in parts], where=conditions).written
     put(inputs, "a", 3)
     put(inputs, "b", 3)
     for name, where in parts.items():
@@ -160,7 +161,7 @@ def test_a_row_that_was_late_for_one_query_emits_its_window_again(spark: Any, tm
     for number in range(3):
         put(inputs, "b", number)
     before = run("second", "b")
-    made = ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / "new"))
+    made = ckpt.merge([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / "new"))
     assert made.late_from_ms is not None
     low, high = made.late_from_ms
     late: dict[str, Any] = {"key": 11, "value": 1, "timestamp": "2026-01-01T00:05:04Z"}
@@ -185,7 +186,7 @@ def test_a_row_that_each_has_counted_is_not_combined(spark: Any, tmp_path: Path)
     query = parse_query(answer_to(spark, {**job, "do": "describe", "tags": ["a", "c"]}, tmp_path))
     both = [str(tmp_path / "first"), str(tmp_path / "second")]
     with pytest.raises(CkptError, match="operator 1 with keys that several checkpoints have, and have passed to other"):
-        ckpt.rewrite(both, str(tmp_path / "new"), expect=query, combine=True)
+        ckpt.merge(both, str(tmp_path / "new"), expect=query, combine=True)
 
 
 @pytest.mark.spark
@@ -210,7 +211,7 @@ def test_one_reader_of_two_sources_reads_rows_twice(spark: Any, tmp_path: Path) 
     put(tmp_path, "a", 1)
     run("second", 2)
     for name in ("apart", "once"):
-        assert ckpt.rewrite([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / name)).written
+        assert ckpt.merge([str(tmp_path / "first"), str(tmp_path / "second")], str(tmp_path / name)).written
     put(tmp_path, "a", 2)
     run("apart", 1, 2, readers=2)
     run("once", 1, 2)
@@ -253,7 +254,7 @@ def test_one_source_of_kafka_reads_the_topics_of_both(kafka: str, kafka_jars: st
     put_numbers("merge-us", 107, 110)
     described = run("", "merge-eu", "merge-us", describe=True)
     both = [str(tmp_path / "eu"), str(tmp_path / "us")]
-    made = ckpt.rewrite(both, str(tmp_path / "new"), expect=described)
+    made = ckpt.merge(both, str(tmp_path / "new"), expect=described)
     assert made.written, made.refused
     assert len(made.new_sources) == 1
     run("new", "merge-eu", "merge-us")
@@ -264,8 +265,8 @@ def test_one_source_of_kafka_reads_the_topics_of_both(kafka: str, kafka_jars: st
 
 @pytest.mark.spark
 def test_executors_merge_what_one_machine_does(by: Any, apart: tuple[str, str], tmp_path: Path) -> None:
-    here = ckpt.rewrite(apart, str(tmp_path / "here"), partitions=4)
-    there = ckpt.rewrite(apart, str(tmp_path / "there"), partitions=4, engine=by)
+    here = ckpt.merge(apart, str(tmp_path / "here"), partitions=4)
+    there = ckpt.merge(apart, str(tmp_path / "there"), partitions=4, engine=by)
     assert state(tmp_path / "there") == state(tmp_path / "here")
     assert [unit.rows for unit in there.units] == [unit.rows for unit in here.units] == [7]
 
@@ -287,7 +288,7 @@ def apart(tmp_path: Path) -> tuple[str, str]:
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_state_and_logs_of_both_become_one(form: dict[str, Any], apart: tuple[str, str], tmp_path: Path) -> None:
     new = str(tmp_path / "new")
-    made = ckpt.rewrite(apart, new, **form)
+    made = ckpt.merge(apart, new, **form)
     assert made.written, made.refused
     assert made.batch == max(plan.batch for plan in made.merged) == 9
     rows = [state(Path(folder))["operator 0"] for folder in (*apart, new)]
@@ -306,22 +307,22 @@ def test_state_and_logs_of_both_become_one(form: dict[str, Any], apart: tuple[st
 
 def test_three_become_one(apart: tuple[str, str], tmp_path: Path) -> None:
     parts = [str(tmp_path / name) for name in ("three", "more")]
-    ckpt.rewrite(apart[1], parts, where=["key_key = 3", "key_key <> 3"])
-    made = ckpt.rewrite([apart[0], *parts], str(tmp_path / "new"), partitions=4)
+    ckpt.split(apart[1], parts, where=["key_key = 3", "key_key <> 3"])
+    made = ckpt.merge([apart[0], *parts], str(tmp_path / "new"), partitions=4)
     assert [unit.rows for unit in made.units] == [7]
     assert len(made.new_sources) == 3
 
 
 def test_keys_of_both_are_named_and_nothing_is_left(tmp_path: Path) -> None:
     with pytest.raises(CkptError, match=r'7 rows of operator 0 with keys that several.*\{"key": 0\}, .*\.\.\.'):
-        ckpt.rewrite([FIRST, SECOND], str(tmp_path / "new"))
+        ckpt.merge([FIRST, SECOND], str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
 def _refuse(old: list[str], tmp_path: Path, **more: Any) -> str:
-    made = ckpt.rewrite(old, str(tmp_path / "refused"), plan=True, **more)
+    made = ckpt.merge(old, str(tmp_path / "refused"), plan=True, **more)
     assert made.refused is not None
-    again = ckpt.rewrite(old, str(tmp_path / "refused"), **more)
+    again = ckpt.merge(old, str(tmp_path / "refused"), **more)
     assert (again.refused, again.written) == (made.refused, False)
     assert not (tmp_path / "refused").exists()
     return str(made.refused)
@@ -374,7 +375,7 @@ def test_topics_become_those_of_one_source(apart: tuple[str, str], tmp_path: Pat
     topics = QueryDescription(
         ckpt.Spark("4.2"), "update", (DescribedSource("kafka", ("eu", "us")),), None, None, "not planned here", {}
     )
-    made = ckpt.rewrite(apart, str(tmp_path / "new"), expect=topics)
+    made = ckpt.merge(apart, str(tmp_path / "new"), expect=topics)
     assert made.written, made.refused
     newest = ckpt.open_checkpoint(str(tmp_path / "new")).offsets.newest
     assert newest is not None
@@ -401,7 +402,7 @@ def test_files_that_a_query_cleans_up_are_named_where_two_read_them(run_ckpt: Ck
         shutil.copytree(FIRST, old)
         if offset:
             _set_offset(str(old), offset)
-        ran = run_ckpt("rewrite", str(old), f"{old}-one", f"{old}-two", *words)
+        ran = run_ckpt("split", str(old), f"{old}-one", f"{old}-two", *words)
         assert ran.exit_code == 0, ran.stdout
         pages.append(" ".join(ran.stdout.split()))
     assert ["none has the option cleanSource" in page for page in pages] == [False, True]
@@ -411,7 +412,7 @@ def test_files_that_a_query_cleans_up_are_named_where_two_read_them(run_ckpt: Ck
 def test_a_split_says_what_holds_a_watermark_back(run_ckpt: Ckpt, tmp_path: Path) -> None:
     conditions = ("--where", "key_key < 2", "--where", "key_key >= 2")
     old, new = str(SAMPLES / "windowed-aggregation-hdfs-4.2"), [str(tmp_path / name) for name in ("one", "two")]
-    page = " ".join(run_ckpt("rewrite", old, *new, *conditions).stdout.split())
+    page = " ".join(run_ckpt("split", old, *new, *conditions).stdout.split())
     assert "if no row of a source passes the filter, the watermark of that query does not advance" in page
 
 
@@ -419,7 +420,7 @@ def _divide_and_hold_back(folder: Path, log: str, name: str) -> tuple[str, str, 
     """Divide windows, and take 7 s from a watermark of the second part; the parts, the file, and what it had (ms)."""
     first, second = (str(folder / part) for part in ("first", "second"))
     sample = str(SAMPLES / "windowed-aggregation-hdfs-4.2")
-    ckpt.rewrite(sample, [first, second], where=["key_key < 2", "key_key >= 2"])
+    ckpt.split(sample, [first, second], where=["key_key < 2", "key_key >= 2"])
     newest = max((Path(second) / log).glob("[0-9]*"), key=lambda file: int(file.name))
     text = newest.read_text()
     watermark = json.loads(text.splitlines()[1])[name]
@@ -429,7 +430,7 @@ def _divide_and_hold_back(folder: Path, log: str, name: str) -> tuple[str, str, 
 
 def test_the_lowest_watermark_is_taken_and_announced(run_ckpt: Ckpt, tmp_path: Path) -> None:
     first, second, newest, watermark = _divide_and_hold_back(tmp_path, "commits", "nextBatchWatermarkMs")
-    ran = run_ckpt("rewrite", first, second, str(tmp_path / "new"))
+    ran = run_ckpt("merge", first, second, str(tmp_path / "new"))
     assert ran.exit_code == 0, ran.stdout
     page = " ".join(ran.stdout.split())
     assert "is emitted a second time" in page
@@ -454,17 +455,17 @@ def test_a_deduplication_that_evicts_beside_another_operator_is_not_combined(tmp
 def test_a_query_that_alone_has_evicted_was_ahead(run_ckpt: Ckpt, tmp_path: Path) -> None:
     """As with ``noDataMicroBatches`` off: the watermark of the next batch is one, that of the newest is not."""
     first, second, _, watermark = _divide_and_hold_back(tmp_path, "offsets", "batchWatermarkMs")
-    made = ckpt.rewrite([first, second], str(tmp_path / "planned"), plan=True)
+    made = ckpt.merge([first, second], str(tmp_path / "planned"), plan=True)
     assert made.late_from_ms == (watermark - 7000, watermark)
     assert "is emitted a second time" in " ".join(
-        run_ckpt("rewrite", first, second, str(tmp_path / "new")).stdout.split()
+        run_ckpt("merge", first, second, str(tmp_path / "new")).stdout.split()
     )
     assert "combines state only of queries with one watermark" in _refuse([first, second], tmp_path, combine=True)
 
 
 def test_a_split_keeps_each_row_once(run_ckpt: Ckpt, tmp_path: Path) -> None:
     new = [str(tmp_path / name) for name in ("one", "two")]
-    made = ckpt.rewrite(FIRST, new, where=APART, provider="rocksdb", partitions=3)
+    made = ckpt.split(FIRST, new, where=APART, provider="rocksdb", partitions=3)
     rows = [state(Path(folder))["operator 0"] for folder in (FIRST, *new)]
     assert rows[0] == sorted(rows[1] + rows[2])
     assert all(rows)
@@ -487,10 +488,10 @@ def test_a_split_keeps_each_row_once(run_ckpt: Ckpt, tmp_path: Path) -> None:
 def test_a_row_in_none_or_in_several_is_named(where: tuple[str, str], why: str, tmp_path: Path) -> None:
     new = [str(tmp_path / name) for name in ("one", "two")]
     with pytest.raises(CkptError, match=why):
-        ckpt.rewrite(FIRST, new, where=where)
+        ckpt.split(FIRST, new, where=where)
     assert not any((tmp_path / name).exists() for name in ("one", "two"))
     if "no condition" in why:
-        made = ckpt.rewrite(FIRST, new, where=where, accept_loss=True)
+        made = ckpt.split(FIRST, new, where=where, accept_loss=True)
         assert [part.units[0].rows for part in made.parts] == [3, 3]
 
 
@@ -506,17 +507,17 @@ def test_a_part_that_fails_leaves_no_other(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("ckpt.new.rewrite.rewrite.make_new", fail_later)
     with pytest.raises(StorageError):
-        ckpt.rewrite(FIRST, [str(tmp_path / "one"), str(tmp_path / "two")], where=APART)
+        ckpt.split(FIRST, [str(tmp_path / "one"), str(tmp_path / "two")], where=APART)
     assert made[0].written
     assert not (tmp_path / "one").exists()
 
 
 def test_a_split_is_refused_by_plan(copy_of: CopyOf, tmp_path: Path) -> None:
     new = [str(tmp_path / name) for name in ("one", "two")]
-    made = ckpt.rewrite(str(copy_of("aggregation-killed-hdfs-4.0")), new, where=APART, plan=True)
+    made = ckpt.split(str(copy_of("aggregation-killed-hdfs-4.0")), new, where=APART, plan=True)
     assert made.refused is not None
     assert "several queries would run it" in str(made.refused)
-    made = ckpt.rewrite(
+    made = ckpt.split(
         str(SAMPLES / "dedup-aggregation-hdfs-4.2"), new, where=["key_part < 3", "key_part >= 3"], plan=True
     )
     assert made.refused is not None
@@ -535,7 +536,7 @@ def test_a_split_by_what_no_source_has_is_refused(sample: str, column: str, tmp_
     """No filter on rows of a source decides as the condition does."""
     new = [str(tmp_path / name) for name in ("one", "two")]
     limit = 3 if column == "value_count" else "TIMESTAMP '2026-01-01'"
-    made = ckpt.rewrite(str(SAMPLES / sample), new, where=[f"{column} < {limit}", f"{column} >= {limit}"])
+    made = ckpt.split(str(SAMPLES / sample), new, where=[f"{column} < {limit}", f"{column} >= {limit}"])
     assert made.refused is not None
     assert f"rows of a source do not have {column}" in str(made.refused)
     assert not any((tmp_path / name).exists() for name in ("one", "two"))
@@ -551,38 +552,45 @@ def test_a_split_by_a_float_is_refused(kind: str, refused: bool, copy_of: CopyOf
     schema.write_bytes(format_state_schema(2, [ColumnFamily(DEFAULT_COLUMN_FAMILY, key, store.value_schema)]))
     schema.with_name(".schema.crc").unlink(missing_ok=True)
     new = [str(tmp_path / name) for name in ("one", "two")]
-    made = ckpt.rewrite(str(old), new, where=["key_key <= 0.1", "key_key > 0.1"], plan=True)
+    made = ckpt.split(str(old), new, where=["key_key <= 0.1", "key_key > 0.1"], plan=True)
     assert (made.refused is not None) == refused
     assert "Spark does not compare key_key as DuckDB does" in str(made.refused) or not refused
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "options"),
+    "call",
     [
-        ([FIRST, SECOND], ["memory://a", "memory://b"], {"where": APART}),
-        ([FIRST], ["memory://a", "memory://b"], {"where": ["key_key < 3"]}),
-        ([FIRST], ["memory://a"], {"where": APART}),
-        ([FIRST], ["memory://a", "memory://a/b"], {"where": APART}),
-        ([FIRST], ["memory://a"], {"combine": True}),
-        ([FIRST, SECOND], ["memory://a"], {"salvage": True}),
-        ([], ["memory://a"], {}),
+        lambda: ckpt.merge([FIRST], "memory://a", plan=True),
+        lambda: ckpt.merge([], "memory://a", plan=True),
+        lambda: ckpt.merge(FIRST, "memory://a", plan=True),
+        lambda: ckpt.merge([FIRST, SECOND], "memory://a", where="key_key < 3", drop_keys=[{"key_key": "1"}], plan=True),
+        lambda: ckpt.split(FIRST, ["memory://a", "memory://b"], where=["key_key < 3"], plan=True),
+        lambda: ckpt.split(FIRST, ["memory://a"], where=["key_key < 3"], plan=True),
+        lambda: ckpt.split(FIRST, ["memory://a", "memory://a/b"], where=APART, plan=True),
+        lambda: ckpt.split(FIRST, "memory://a", where=APART, plan=True),
     ],
 )
-def test_options_that_do_not_go_together(old: list[str], new: list[str], options: dict[str, Any]) -> None:
+def test_options_that_do_not_go_together(call: Callable[[], object]) -> None:
     with pytest.raises(UsageError):
-        ckpt.rewrite(old, new, plan=True, **options)
+        call()
+
+
+@pytest.mark.parametrize(
+    "words", [("other", "new"), ("new", "--where", "key_key < 3", "--where", "key_key >= 3"), ("new", "--combine")]
+)
+def test_several_are_for_merge_and_split(words: tuple[str, ...], run_ckpt: Ckpt) -> None:
+    run = run_ckpt("rewrite", FIRST, *words)
+    assert run.exit_code == 2
+    assert "ckpt merge" in run.stderr
 
 
 def test_the_documents_are_those_of_the_contract(run_ckpt: Ckpt, apart: tuple[str, str], tmp_path: Path) -> None:
-    merged = json.loads(run_ckpt("rewrite", *apart, str(tmp_path / "new"), "-o", "json").stdout)
+    merged = json.loads(run_ckpt("merge", *apart, str(tmp_path / "new"), "-o", "json").stdout)
     assert [each["path"] for each in merged["merged"]] == [*apart]
     assert merged["sources"][1] == {"checkpoint": 1, "source": 0, "type": "rate-micro-batch"}
     assert merged["watermarks_differ"] is False
     words = ("--where", "key_key < 3", "--where", "key_key >= 3")
-    parts = json.loads(
-        run_ckpt("rewrite", FIRST, str(tmp_path / "a"), str(tmp_path / "b"), *words, "-o", "json").stdout
-    )
+    parts = json.loads(run_ckpt("split", FIRST, str(tmp_path / "a"), str(tmp_path / "b"), *words, "-o", "json").stdout)
     rows = [(part["where"], part["units"][0]["rows"]) for part in parts["parts"]]
     assert rows == [("key_key < 3", 3), ("key_key >= 3", 4)]
-    for document in (merged, parts):
-        assert contract.disagreements(document, "rewrite") == []
+    assert contract.disagreements(merged, "merge") == contract.disagreements(parts, "split") == []
