@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from os import fspath
 
 from ckpt.advice import Option, words
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_to_look
 from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect as inspect_opened
@@ -83,12 +84,13 @@ def inspect(
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
     inspection = inspect_opened(opened, versions, mode, batches, has, live)
-    if not any(rated.advice.repairs for rated in inspection.troubles if rated.advice):
+    every_byte = opened.state and opened.state.every_byte
+    is_read = isinstance(checkpoint, Checkpoint) and not every_byte  # and is not read again
+    if is_read or not any(rated.advice.repairs for rated in inspection.troubles if rated.advice):
         return inspection
     from ckpt.changes.fixes.advised import leave_out_refused  # a sound checkpoint needs none of it
 
     storage = open_storage(opened.uri, storage_options or {})
-    every_byte = opened.state and opened.state.every_byte
     if every_byte and every_byte.bytes <= _READ_TWICE:
         from ckpt.state.verify.verify import look_at_every_byte
 

@@ -118,8 +118,8 @@ class WaysReport(ChangeReport[WaysPlan]):
             return iter((Next(inspection.advice.without_repairs().steps),))
         start = words("Start the query with Spark {versions}, where it restarts.", versions=spell(running))
         versions = words("For Spark {versions}: ", versions=spell(failing))
-        put = advise_put_back(inspection)
-        return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(replace(put, what=versions + put.what)),)),))
+        puts = (replace(put, what=versions + put.what) for put in advise_put_back(inspection))
+        return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(*puts),)),))
 
 
 class _AsyncRequest(Keys):

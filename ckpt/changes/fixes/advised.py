@@ -7,7 +7,7 @@ from itertools import chain
 from ckpt.advice import Advice, Call, Do, Hole, Instruction, Step, advise, call, do, run, words
 from ckpt.changes.fixes.repair import WayName, WaysPlan, plan_repairs
 from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.errors import UsageError
+from ckpt.errors import CkptError
 from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
 from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Severity
@@ -34,18 +34,19 @@ def advise_instead(plan: WaysPlan) -> Advice:
     if elsewhere is not None:
         return elsewhere.mark_stop()
     others = cures[0].without_repairs().steps if cures else ()
-    left = advise(advise_put_back(inspection).or_(*(others or _advise_without_copy(inspection))))
-    return left.mark_stop(only_copy=not others)
+    first, *left = [*advise_put_back(inspection), *(others or tuple(_advise_without_copy(inspection)))]
+    return advise(first.or_(*left)).mark_stop(only_copy=not others)
 
 
-def advise_put_back(inspection: Inspection) -> Step:
-    """Advise to put back what is wrong."""
+def advise_put_back(inspection: Inspection) -> Iterator[Step]:
+    """Advise to put back what is wrong; nothing where the files of the errors are as they should be."""
     errors = _list_errors(inspection)
     steps = chain(*(rated.advice.all_steps() for rated in errors if rated.advice))
     path_groups = (step.do.paths for step in steps if isinstance(step.do, Instruction) and step.needs_copy)
     lost = [path for path in chain(*path_groups) if isinstance(path, str)]
-    paths = tuple(dict.fromkeys(lost or (rated.finding.path for rated in errors)))
-    return put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))
+    missing = (rated.path for rated in errors if inspection.checkpoint.listing.info(rated.path) is None)
+    if paths := tuple(dict.fromkeys(lost or missing)):
+        yield put_back().fill(replace(gather_known(inspection.checkpoint, inspection.sink), paths=paths))
 
 
 def _advise_without_copy(inspection: Inspection) -> Iterator[Step]:
@@ -83,7 +84,7 @@ def _try(repair: Call, storage: Storage) -> Advice | None:
             _ANY_ID if "query_id" in options else None,
             None if way is None else WayName(str(way)),
         )
-    except UsageError:
+    except CkptError:  # which the repair ends with, too
         return Advice()
     return None if plan.refused is None else advise_instead(plan)
 

@@ -97,7 +97,7 @@ def test_a_store_that_answers_no_more_is_left_without_a_checkpoint(s3: S3Server,
     with ExitStack() as outage:
         watcher = lambda *_: outage.enter_context(s3.refusing())  # noqa: E731
         with pytest.raises(CkptError, match="new"):
-            evolve(tmp_path, old, f"{old}-new", s3.options, new_watcher=watcher)
+            evolve(tmp_path, old, f"{old}-new", s3.options, watcher=watcher)
     left = ckpt.inspect(ckpt.open_checkpoint(f"{old}-new", storage_options=s3.options))
     assert left.checkpoint.state is not None
     assert "CKPT113" in [rated.finding.diagnosis.code for rated in left.findings]
