@@ -44,6 +44,7 @@ class Life:
 
         query = queries.Query("abandoned", build, "update")
         conf = {"maintenanceInterval": maintenance, "minDeltasForSnapshot": "2"}
+        conf["maintenanceShutdownTimeout"] = "5s"  # its stop holds the lock that a running maintenance waits for
         settings = {f"spark.sql.streaming.stateStore.{name}": value for name, value in conf.items()}
         self._forget_stores()
         handle = queries.start(self.spark, query, self.checkpoint, store=self.store, sink=upsert, conf=settings)
