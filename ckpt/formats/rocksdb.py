@@ -29,6 +29,7 @@ _END, _CENTRAL, _LOCAL, _DESCRIPTOR = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04
 _ENTRY = b"metadata"
 _VERSIONS = {b"v1": 1, b"v2": 2}
 _LARGEST_METADATA = 1 << 22  # bytes: 25,000 SST files of one partition
+_TOO_LARGE = f"its metadata entry has more than {_LARGEST_METADATA:,} bytes"
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _SIZES_FOLLOW = 1, 8
 _FED, _PIECE = 1 << 16, 1 << 20  # bytes that are unpacked at a time, and that they unpack to at most
@@ -105,7 +106,7 @@ def _content(tail: bytes, at: int, sizes: tuple[int, int], method: int) -> bytes
     start = at + 30 + name + extra
     data = tail[start : start + sizes[0]]
     if sizes[1] > _LARGEST_METADATA:
-        raise Damaged(Fault.TOO_LARGE, f"its metadata entry has more than {_LARGEST_METADATA:,} bytes")
+        raise Damaged(Fault.TOO_LARGE, _TOO_LARGE)
     if len(data) < sizes[0]:
         raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
     if method == _STORED:
@@ -184,11 +185,13 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
                     return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
             else:
                 at = header.start + header.packed
-                entry = data[header.start : at]
+                entry, length = data[header.start : at], header.packed
             if header.flags & _SIZES_FOLLOW:
                 at += 16 if data[at : at + 4] == _DESCRIPTOR else 12
             if at > len(data):
                 return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
+            if header.name == _ENTRY and length > _LARGEST_METADATA:
+                return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
             if header.name == _ENTRY:
                 content = entry
     except (struct.error, zlib.error):
