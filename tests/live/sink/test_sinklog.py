@@ -108,6 +108,7 @@ def test_an_entry_of_a_file_sink_that_cannot_be_read(content: str, ckpt: Ckpt, c
     step, *_ = finding["advice"]["steps"]
     assert [each["do"]["do"]["value"] for each in (step, *step["alternatives"])] == ["put-back", "move"]
     assert "_spark_metadata/4" in finding["remedy"]
+    assert "--to-batch 3" in finding["remedy"]
 
 
 def test_an_expired_transaction_is_forgotten(tmp_path: Path) -> None:

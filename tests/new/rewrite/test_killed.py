@@ -93,7 +93,7 @@ def test_what_is_said_after_a_kill_makes_it_whole(
 ) -> None:
     changes = _count(command.run, command.new)
     for at in (1, 9, *range(40, changes, 60), changes):
-        assert killed(at, command.run) or at == changes  # a run may make a change less
+        assert killed(at, command.run)
         left = [path for path in command.new if path.exists()]
         pages = {path: run_ckpt("inspect", str(path)).stdout for path in left}
         unfinished = [path for path in left if "CKPT113" in pages[path]]
