@@ -8,6 +8,7 @@ import typer
 
 import ckpt
 from ckpt.advice import call
+from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.explain.explain import Explanation
@@ -47,11 +48,10 @@ def explain(
     storage_options = options.pairs("storage_options", storage_option)
     if storage_option and checkpoint is None:
         raise UsageError.of("{--storage-options} is for {--checkpoint}")
-    inspection = (
-        inspect(open_checkpoint(checkpoint, storage_options=storage_options, batches=_BATCHES))
-        if checkpoint is not None
-        else None
-    )
+    inspection = None
+    if checkpoint is not None:
+        inspection = inspect(open_checkpoint(checkpoint, storage_options=storage_options, batches=_BATCHES))
+        inspection = leave_out_impossible(inspection, checkpoint, storage_options)
     emit(ExplanationReport(_explain_text(text, inspection)), output)
 
 

@@ -18,7 +18,7 @@ from .run_options import RunOptions
 def merge(
     *,
     checkpoints: Annotated[
-        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Of queries that do the same.")
+        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, of queries that do the same.")
     ],
     common: options.CommonOptions,
     form: StateForm,
@@ -29,9 +29,9 @@ def merge(
     combine: Annotated[bool, typer.Option("--combine", help="Merge keys that several have.")] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
 ) -> None:
-    """Write NEW: the state of several checkpoints as one.
+    """Merge several checkpoints into NEW.
 
-    For queries that do the same with other sources: one query that reads the sources of all continues with NEW.
+    For queries that do the same with different sources: one query that reads all of these continues with NEW.
     CHECKPOINTs are only read; starts no JVM but with --engine spark.
 
     Examples:

@@ -97,9 +97,8 @@ def preflight(
         )
         emit(RecordedPreflightReport(judge_start(evidence, start), checkpoint=shown), output)
     storage_options = options.pairs("storage_options", storage_option)
-    opened = _open(checkpoint, storage_options, deep=deep)
     readiness = ckpt.preflight(
-        opened,
+        _open(checkpoint, storage_options, deep=True) if deep else checkpoint,
         expect=expect,
         old=old,
         spark=spark,

@@ -43,7 +43,7 @@ def rewrite(
     """
     if more or len(where or ()) > 1:
         raise UsageError.of(
-            "name one CHECKPOINT and one NEW: {merge} makes one of several, {split} several of one, by {--where}",
+            "name one CHECKPOINT and one NEW; {merge} merges several checkpoints, and {split} divides one",
             merge=call("merge"),
             split=call("split"),
         )

@@ -5,14 +5,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, assert_never
 
 import typer
 
 import ckpt
+from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.errors import UsageError
+from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.scan.scan import Scan, present_worst
 from ckpt.restart.findings import Severity
 from ckpt.texts import mask_json, quote_path
@@ -118,7 +119,12 @@ def scan(
             with replace_whole(textfile) as unfinished:
                 Path(unfinished).write_text(exposition(scan), encoding="utf-8")
         if output is ScanOutput.HTML:
-            scan, sections = present_worst(scan, partial(plot, section=True), storage_options, kafka)
+
+            def present(inspection: Inspection) -> str:
+                tried = leave_out_impossible(inspection, inspection.checkpoint.uri, storage_options)
+                return plot(tried, section=True)
+
+            scan, sections = present_worst(scan, present, storage_options, kafka)
             report = ScanReport(scan, report.fail_on, sections)
         _print(report, output, clear=watch is not None)
         if watch is None:

@@ -22,13 +22,15 @@ def split(
     form: StateForm,
     run: RunOptions,
     where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows of one NEW: key_at = 'eu'; one for each.")],
-    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept rows that no --where keeps.")] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Accept losing rows that match no --where.")
+    ] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
 ) -> None:
-    """Write several NEW: parts of the state, one for each --where.
+    """Divide CHECKPOINT into several NEW, one for each --where.
 
-    For queries that together do what the old one did. CHECKPOINT is only read, and not to be started again; starts no
-    JVM but with --engine spark.
+    For queries that together replace the old one. CHECKPOINT is only read; do not start its query again. Starts no JVM
+    but with --engine spark.
 
     Examples:
     ckpt split /cp/in /cp/a /cp/b --where "key_at = 'eu'" --where "key_at = 'us'"

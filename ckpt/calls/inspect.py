@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from os import fspath
 
 from ckpt.advice import Option, words
-from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.checkpoint.reader import open_to_look
 from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect as inspect_opened
@@ -12,11 +12,7 @@ from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location
 from ckpt.restart.findings import Asked
-from ckpt.storage import open_storage
 from ckpt.versions import Spark
-
-_READ_TWICE = 256 << 20
-"""Bytes of state up to which a repair is tried with every byte of it read again; of more by a plain look."""
 
 
 def inspect(
@@ -84,15 +80,4 @@ def inspect(
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
     inspection = inspect_opened(opened, versions, mode, batches, has, live)
-    every_byte = opened.state and opened.state.every_byte
-    is_read = isinstance(checkpoint, Checkpoint) and not every_byte  # and is not read again
-    if is_read or not any(rated.advice.repairs for rated in inspection.troubles if rated.advice):
-        return inspection
-    from ckpt.changes.fixes.advised import leave_out_refused  # a sound checkpoint needs none of it
-
-    storage = open_storage(opened.uri, storage_options or {})
-    if every_byte and every_byte.bytes <= _READ_TWICE:
-        from ckpt.state.verify.verify import look_at_every_byte
-
-        look_at_every_byte(storage, storage_options or {}, jobs=jobs)
-    return leave_out_refused(inspection, storage)
+    return leave_out_impossible(inspection, checkpoint, storage_options)

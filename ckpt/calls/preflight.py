@@ -6,6 +6,7 @@ from os import fspath
 from typing import TYPE_CHECKING
 
 from ckpt.advice import Option, words
+from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import UsageError, parse_choice
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
@@ -68,14 +69,14 @@ def preflight(
         SourceError: A source cannot be reached, or a package is missing.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
-    >>> found = ckpt.preflight("sample_checkpoints/async-kafka-4.2", spark="4.2")
-    >>> found.go, found.holds[0].code
+    >>> readiness = ckpt.preflight("sample_checkpoints/async-kafka-4.2", spark="4.2")
+    >>> readiness.go, readiness.holds[0].code
     (False, 'CKPT201')
 
     """
     of_the_frame = {"expect": expect, "spark": spark, "conf": conf, "source_options": source_options}
     if query is not None and (name := next((name for name, value in of_the_frame.items() if value is not None), None)):
-        raise UsageError(words("{given} is that of {query}: leave it out", given=Option(name), query=Option("query")))
+        raise UsageError(words("{query} already says {given}: leave it out", given=Option(name), query=Option("query")))
     if source_options and not sources:
         raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
     opened = open_for_start(checkpoint, storage_options)
@@ -95,7 +96,8 @@ def preflight(
         start = PlannedStart(version, conf or {}, query=_read_description(expect), query_file=_name_file(expect))
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
     start = replace(start, old=before, old_file=_name_file(old), progress=mode, must_exist=must_exist)
-    return judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+    readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
+    return readiness.with_advice_of(leave_out_impossible(readiness.inspection, checkpoint, storage_options))
 
 
 def describe_query(

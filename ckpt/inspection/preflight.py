@@ -1,7 +1,7 @@
 """Preflight: may a query be started on a checkpoint now? For ``ckpt preflight`` and for Python."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ckpt import settings
@@ -78,6 +78,12 @@ class Readiness(Value):
         """The findings that deserve a look, and hold nothing."""
         held = {id(rated) for rated in self.holds}
         return tuple(rated for rated in self.inspection.troubles if id(rated) not in held)
+
+    def with_advice_of(self, inspection: Inspection) -> "Readiness":
+        """Return the answer with other advice: ``inspection`` has the same findings, in the same order."""
+        held = {id(rated) for rated in self.holds}
+        pairs = zip(self.inspection.findings, inspection.findings, strict=True)
+        return replace(self, inspection=inspection, holds=tuple(new for old, new in pairs if id(old) in held))
 
     @property
     def _start(self) -> str:

@@ -272,7 +272,7 @@ class _OperatorPair:
             before, name = matching.get(number), _name_column(wants)
             if before is None:
                 instead = f", before {_name_column(old[number])}" if number < len(old) else ""
-                why = f"the key has {name}{instead}: the state does not know it of any key"
+                why = f"the key has {name}{instead}; no key in the state has it"
                 yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
             elif before != number:
                 why = f"key column {name} is at place {number + 1}, before {before + 1}"

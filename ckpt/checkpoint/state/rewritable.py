@@ -86,7 +86,7 @@ def is_single(operator: Operator, store: Store) -> bool:
 
 
 def count_partitions(operator: Operator, store: Store, partitions: int) -> int:
-    """In how many partitions a store has files, of which a query has so many."""
+    """Return the number of partitions in which a store has files: 1, or all that the query has."""
     return 1 if is_single(operator, store) else partitions
 
 

@@ -270,7 +270,7 @@ class _ColumnPlanner:
                 continue
             if before is None:
                 word = defaults.get(number, name)
-                unsaid = f"the key has {name}: the state does not know it of any key"
+                unsaid = f"the key has {name}; no key in the state has it"
                 remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
                 raise self.refuse(
                     plain(unsaid if part is None else part.why) + (remedy if isinstance(kind, str) else "")

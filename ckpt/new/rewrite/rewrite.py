@@ -136,7 +136,7 @@ def merge(
     combine: bool = False,
     **how: Unpack[Rewriting],
 ) -> Rewrite:
-    """Write one new checkpoint of several, whose queries do the same with other sources.
+    """Merge checkpoints of queries that do the same with different sources.
 
     A query that reads the sources of all, those of the first first, continues on it. The old ones are only read.
 
@@ -157,12 +157,12 @@ def merge(
 
     >>> ckpt.merge(["sample_checkpoints/kafka-4.2"], "memory://merged")
     Traceback (most recent call last):
-    ckpt.errors.UsageError: name two or more checkpoints that become one
+    ckpt.errors.UsageError: name two or more checkpoints to merge
 
     """
     options, keys, old = storage_options or {}, _list_keys(drop_keys), [fspath(each) for each in checkpoints]
     if isinstance(checkpoints, str) or len(old) < 2:
-        raise UsageError("name two or more checkpoints that become one")
+        raise UsageError("name two or more checkpoints to merge")
     if where is not None and keys:
         raise UsageError.of("{--where} or {--drop-keys}: not both")
     query = QueryDescription.read(expect) if isinstance(expect, str) else expect
@@ -179,7 +179,7 @@ def split(
     storage_options: Mapping[str, str] | None = None,
     **how: Unpack[Rewriting],
 ) -> Rewrite:
-    """Write several new checkpoints with parts of the state of one, for queries that together do what the old one did.
+    """Divide a checkpoint into several, for queries that together replace the old one.
 
     Each has a query id of its own. The old one is only read, and is not to be started again.
 
@@ -216,7 +216,7 @@ def _list_keys(drop_keys: str | Iterable[Key]) -> list[Key]:
 
 
 def _take_form(how: Rewriting) -> tuple[str | None, int | None, int | None]:
-    return how.pop("provider", None), how.pop("partitions", None), how.pop("format_version", None)
+    return how.get("provider"), how.get("partitions"), how.get("format_version")
 
 
 def _write(

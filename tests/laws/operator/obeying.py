@@ -30,7 +30,7 @@ _FROM_SINK = re.compile(r"_spark_metadata/(\d+)")
 _RESTORED = re.compile(r"RESTORE[^`]*`(ckpt copy [^`]*--batch (\d+)[^`]*)`")
 _OTHER_APP = re.compile(r"RESTORE\D*(\d+)[^`.]*txnAppId")
 _CHECKED = BOOK.content["findings"]["CKPT211"]["advice"][0]["find-out"].partition("{")[0]
-"""What is so in these tests, and needs no more than a look: exactly one query uses the checkpoint."""
+"""Advice to check what these tests make sure of: exactly one query uses the checkpoint."""
 _IN_THIS_TABLE = BOOK.content["findings"]["CKPT414"]["advice"][0]["find-out"].partition(":")[0]
 _WRITTEN = BOOK.content["words"]["find_out_written"].partition("{")[0]
 _SENTENCE = re.compile(r"[Ss]tart the query with [^.]*")

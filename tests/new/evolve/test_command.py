@@ -138,7 +138,7 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
             (RATE,),
             "windowed-aggregation-hdfs-4.2",
             (),
-            "the key has window: the state does not know it",
+            "the key has window; no key in the state has it",
         ),
         ("continuous-4.2", (RATE,), None, (), "written by continuous processing"),
     ],
