@@ -175,7 +175,7 @@ def _keys() -> Iterator[ColumnCase]:
         "keys where none were", every, BASE, (), default=(("k", "1"),), refused="all rows are in one group there"
     )
     other = replace(BASE, keys=("k % 2",))
-    yield ColumnCase("another key", replace(BASE, keys=("k % 3",)), other, (), refused="no key in the state has it")
+    yield ColumnCase("another key", replace(BASE, keys=("k % 3",)), other, (), refused="the key has (k % 2)")
 
 
 MERGED = (
