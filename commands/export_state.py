@@ -44,22 +44,13 @@ class StateOptions:
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False
 
 
-@dataclass(frozen=True, slots=True)
-class LookOptions:
-    """Options that look instead of writing."""
-
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be read.")] = False
-    count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False
-    show: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only show N rows.")] = None
-
-
 def export_state(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     target: TargetOptions,
     state: StateOptions,
     part: options.PartOptions,
-    look: LookOptions,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be read.")] = False,
     engine: Annotated[Engine, typer.Option(help="auto: ckpt, and Spark where needed.")] = Engine.AUTO,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
@@ -71,7 +62,7 @@ def export_state(
 
     Examples:
     ckpt export-state /cp/orders --to /data/export --all-units
-    ckpt export-state /cp/orders --operator 0 --show 5
+    ckpt export-state /cp/orders --operator 0 --plan
 
     Exit status: 0 done, 2 bad usage, 3 could not do it.
     """
@@ -80,7 +71,7 @@ def export_state(
         **asdict(target),
         **asdict(state),
         **asdict(part),
-        **asdict(look),
+        plan=plan,
         engine=engine,
         jobs=jobs,
     )

@@ -47,7 +47,11 @@ _MOVED = {
     ("evolve", "--from"): "it is --from-query",
     ("evolve", "--map"): "it is --map-column",
     ("export-state", "--all"): "it is --all-units",
+    ("export-state", "--count"): "ckpt state count CHECKPOINT counts rows",
+    ("export-state", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
     ("state export", "--all"): "it is --all-units",
+    ("state export", "--count"): "ckpt state count CHECKPOINT counts rows",
+    ("state export", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
     ("", "--storage-option"): "it is --storage-options",
     ("", "--source-option"): "it is --source-options",
 }

@@ -43,7 +43,7 @@ TRIALS = {
     ),
     "hdfs": Trial(("inspect", "hdfs://127.0.0.1:1/checkpoint"), 3, "127.0.0.1:1"),
     "deltalake": Trial(("import-state", "no-table", "new", "--like", SAMPLE), 3, "no-table"),
-    "spark": Trial(("export-state", SAMPLE, "--engine", "spark", "--count"), 0, "rows"),
+    "spark": Trial(("export-state", SAMPLE, "--engine", "spark", "--to", "exported"), 0, "rows"),
     "delta": Trial(("export-state", SAMPLE, "--format", "delta", "--to", "exported"), 0, "rows"),
 }
 

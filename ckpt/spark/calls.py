@@ -1,6 +1,6 @@
 """The calls of the commands that need Spark: importing them imports nothing of it, for a plan can do without."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from os import fspath
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -15,7 +15,6 @@ from ckpt.model import Location
 from ckpt.spark.installed import ANY, Session, SparkMissing, find_connect_session, find_pyspark_version
 from ckpt.state.export.engines import export_without_spark
 from ckpt.state.export.request import (
-    Action,
     Engine,
     ExportOptions,
     ExportPart,
@@ -39,7 +38,7 @@ def export_state(
     session: Session = ANY,
     **options: Unpack[ExportOptions],
 ) -> StateExport:
-    """Plan, count, show or export state: all that ``ckpt export-state`` does. The checkpoint is only read.
+    """Plan or export state: all that ``ckpt export-state`` does. The checkpoint is only read.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``; or a whole ``ExportRequest``.
@@ -74,10 +73,9 @@ def export_state(
             raise _refuse_connect(why)
         if request.engine is Engine.NATIVE:
             raise UsageError.of("{--engine=}: {why}", engine=Engine.NATIVE, why=why)
-    plans = request.action is Action.PLAN
-    plan = plan_export(request, storage_options, _find_spark_version(needed=not plans))
+    plan = plan_export(request, storage_options, _find_spark_version(needed=not request.plan))
     other = next((reading.other_provider for reading in plan.all_readings if reading.other_provider), None)
-    if other is not None and not plans:
+    if other is not None and not request.plan:
         raise CkptError.of(
             "{checkpoint}: its offsets record the state store provider {other}, without which Spark's "
             "reader fails: use {--engine=}, which goes by the layout of the files",
@@ -85,7 +83,7 @@ def export_state(
             other=quoted(other, 80),
             engine=Engine.NATIVE,
         )
-    return StateExport(plan, plan.parts if plans else tuple(_run_with_spark(plan, session)), not_native=why)
+    return StateExport(plan, plan.parts if request.plan else _run_with_spark(plan, session), not_native=why)
 
 
 def _refuse_connect(why: Words) -> CkptError:
@@ -100,30 +98,20 @@ def _refuse_connect(why: Words) -> CkptError:
     )
 
 
-def _run_with_spark(plan: ExportPlan, session: Session) -> Iterator[ExportPart]:
-    """Count, show or write; imports pyspark."""
-    from ckpt.spark.export import count_rows, shape_initial, shape_reading, take_first_rows, write_exports
+def _run_with_spark(plan: ExportPlan, session: Session) -> tuple[ExportPart, ...]:
+    """Write; imports pyspark."""
+    from ckpt.spark.export import shape_initial, shape_reading, write_exports
     from ckpt.spark.session import open_session
 
-    request, watcher = plan.request, session.watcher
-    writes = request.action is Action.EXPORT
-    delta = writes and request.format is Format.DELTA
-    with open_session(session, delta=delta, table=plan.target.table if writes else None) as spark:
+    request = plan.request
+    with open_session(session, delta=request.format is Format.DELTA, table=plan.target.table) as spark:
         states = [
             shape_initial(spark, reading)
             if isinstance(reading, InitialPlan)
             else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
             for reading in plan.readings
         ]
-        if writes:
-            yield from write_exports(spark, states, plan.target, watcher, apart=request.all_units)
-            return
-        for shape in states:
-            if request.action is Action.COUNT:
-                yield ExportPart(shape.reading, shape.columns, count_rows(spark, shape, watcher))
-            else:
-                shown = take_first_rows(spark, shape, request.show or 0, watcher)
-                yield ExportPart(shape.reading, shape.columns, shown=shown)
+        return write_exports(spark, states, plan.target, session.watcher, apart=request.all_units)
 
 
 def migrate_transform_with_state(

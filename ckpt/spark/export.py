@@ -1,4 +1,4 @@
-"""Exporting state through Hadoop's file systems, and saying what was written; counting, showing, and migrating."""
+"""Exporting state through Hadoop's file systems, and saying what was written; and migrating."""
 
 import json
 import time
@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.generate.processor import processor_code
@@ -17,7 +17,7 @@ from ckpt.migrate.generate.start import start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.frames import flatten_columns, read_initial_frame, read_raw_frame, schema_of
 from ckpt.spark.installed import SparkFailed, Watcher
-from ckpt.spark.jobs import run_jobs, translate_failures, write_counted
+from ckpt.spark.jobs import translate_failures, write_counted
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
 from ckpt.state.export.request import ExportPart
 from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_target, check_types, folder_and_name
@@ -161,21 +161,6 @@ def shape_reading(spark: SparkSession, reading: Reading, shape: Shape, *, partit
 def shape_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
     """All state of an operator, one row for each grouping key. Raises SparkFailed."""
     return Shaped(plan.together, Shape.INITIAL_STATE, read_initial_frame(spark, plan), plan.columns)
-
-
-def count_rows(spark: SparkSession, state: Shaped, watcher: Watcher | None = None) -> int:
-    """Count the rows of a reading."""
-    with run_jobs(spark, f"counting {state.reading.unit.label}", watcher):
-        return int(state.frame.count())
-
-
-def take_first_rows(
-    spark: SparkSession, state: Shaped, number: int, watcher: Watcher | None = None
-) -> list[dict[str, Any]]:
-    """A few rows as JSON objects, as Spark writes them; which ones is up to Spark."""
-    with run_jobs(spark, f"reading {state.reading.unit.label}", watcher):
-        rows = state.frame.limit(number).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"})).collect()
-    return [json.loads(row[0]) for row in rows]
 
 
 def write_exports(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ckpt.formats.text import quoted
 from ckpt.formats.types import sql_type
 from ckpt.state.export.manifest import describe
-from ckpt.state.export.request import Action, Engine, ExportPart, ExportPlan, ExportRequest, StateExport
+from ckpt.state.export.request import Engine, ExportPart, ExportPlan, ExportRequest, StateExport
 from ckpt.state.export.targets import ExportTarget, local_target
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import OLDEST_SPARK
@@ -15,7 +15,6 @@ from ckpt.texts import batch_ranges, instant, plural, span
 from .blocks import Block, Headline, Item, Page, Tone, page_of
 from .document import Document, ToolKeys
 from .reports import Report
-from .rows import tabulate_rows
 
 
 class ExportReport(Report[StateExport]):
@@ -27,7 +26,7 @@ class ExportReport(Report[StateExport]):
             describe(part.reading, request.shape, part.columns_of(request))
             | {"readable_batches": [list(span) for span in part.reading.unit.readable_batches]}
             | {"oldest_spark": part.reading.unit.oldest_spark or OLDEST_SPARK}
-            | {"to": part.place, "rows": part.rows, "shown": part.shown}
+            | {"to": part.place, "rows": part.rows}
             for part in parts
         ]
         first, salvage = parts[0].reading, self.record.plan.salvage
@@ -59,14 +58,10 @@ class ExportReport(Report[StateExport]):
 
 
 def _show_part(part: ExportPart, plan: ExportPlan) -> Iterator[Block]:
-    action = plan.request.action
     yield Headline(_describe_headline(part, plan), Tone.PLAIN)
-    if part.shown is not None:
-        yield tabulate_rows(part.shown)
-    elif action is not Action.COUNT:
-        needs = _describe_needs(part) if action is Action.PLAN else ()
-        for name, text in (*_describe_columns(part, plan.request), *needs):
-            yield Item(text, 12, f"  {name}")
+    needs = _describe_needs(part) if plan.request.plan else ()
+    for name, text in (*_describe_columns(part, plan.request), *needs):
+        yield Item(text, 12, f"  {name}")
 
 
 def _describe_headline(part: ExportPart, plan: ExportPlan) -> str:
@@ -77,14 +72,9 @@ def _describe_headline(part: ExportPart, plan: ExportPlan) -> str:
     what = which if first is None else f"changes of {which}"
     state = f"{unit.label}{name}, {what}"
     target = plan.target
-    match plan.request.action:
-        case Action.PLAN:
-            return f"Would read {state}" + (f", and write {_name_target(target.name, target)}" if target.name else "")
-        case Action.EXPORT:
-            return f"Exported {plural(part.rows or 0, 'row')} of {state}, to {_name_target(part.place or '', target)}"
-        case Action.COUNT:
-            return f"{plural(part.rows or 0, 'row')} in {state}"
-    return state
+    if plan.request.plan:
+        return f"Would read {state}" + (f", and write {_name_target(target.name, target)}" if target.name else "")
+    return f"Exported {plural(part.rows or 0, 'row')} of {state}, to {_name_target(part.place or '', target)}"
 
 
 def _name_target(name: str, target: ExportTarget) -> str:

@@ -176,7 +176,7 @@ def test_the_call_of_a_plan_carries_it_out(copy_of: CopyOf) -> None:
 
 CALLS = {
     call("state_count", "cp", key={"user": "ann", "n": 1}): 'ckpt.state_count("cp", key={"user": "ann", "n": 1})',
-    call("export_state", "cp", show=5, side="left"): 'ckpt.export_state("cp", show=5, side="left")',
+    call("export_state", "cp", plan=True, side="left"): 'ckpt.export_state("cp", plan=True, side="left")',
     call("inspect", "cp", spark="4.2", progress="sync"): 'ckpt.inspect("cp", spark="4.2", progress="sync")',
     call("offsets_set", "cp", shift=("t/0=-1", "t/1=-2")): 'ckpt.offsets_set("cp", shift=["t/0=-1", "t/1=-2"])',
     call("state_verify", "my cp"): 'ckpt.state_verify("my cp")',

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from ckpt.advice import Option, Words, plain, words
 from ckpt.errors import UsageError
 from ckpt.state.book import BOOK
-from ckpt.state.export.request import Action, Engine, ExportPlan, ExportRequest, StateExport, plan_export
+from ckpt.state.export.request import Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.reading import Chosen, choose
@@ -35,7 +35,7 @@ def export_without_spark(
     try:
         return _export_by_ckpt(plan, storage_options)
     except ImportError as error:  # NativeMissing: the smaller of two packages that would do
-        spark_can = find_spec("pyspark") is not None or request.action is Action.PLAN
+        spark_can = find_spec("pyspark") is not None or request.plan
         if request.engine is Engine.NATIVE or not spark_can:
             raise
         return plain(str(error))
@@ -52,8 +52,7 @@ def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None)
         why = next(_list_plan_reasons(plan, chosen), None) or find_obstacle(plan, chosen)
         if why is not None:
             return _leave_to_spark(request, why)
-        planned = request.action is Action.PLAN
-        return StateExport(plan, plan.parts if planned else carry_out(plan, chosen), Engine.NATIVE)
+        return StateExport(plan, plan.parts if request.plan else carry_out(plan, chosen), Engine.NATIVE)
     except Undecodable as error:
         if request.engine is Engine.NATIVE or request.salvage:
             raise

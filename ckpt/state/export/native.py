@@ -1,4 +1,4 @@
-"""Counting, showing and exporting state without Spark: what ``ckpt.spark.export`` does with it, for what is certain."""
+"""Exporting state without Spark: what ``ckpt.spark.export`` does with it, for what is certain."""
 
 import json
 import os
@@ -19,10 +19,9 @@ from ckpt.formats.rows.types import TypeShape, arrow_type, shape_of
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
-from ckpt.state.export.request import Action, ExportPart, ExportPlan, ExportRequest
+from ckpt.state.export.request import ExportPart, ExportPlan, ExportRequest
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
-from ckpt.state.native.entries import batches_of, count_rows, map_partitions
-from ckpt.state.native.json_values import make_objects
+from ckpt.state.native.entries import batches_of, map_partitions
 from ckpt.state.native.store_files import find_fitting_files, layout_of
 from ckpt.state.reading.columns import Columns, columns_of, type_names
 from ckpt.state.reading.reading import Chosen
@@ -141,40 +140,15 @@ def find_obstacle(plan: ExportPlan, chosen: Chosen) -> str | None:
 
 
 def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
-    """Count, show or write what was planned; of writing all or nothing. ``chosen`` has the checkpoint of the plan.
+    """Write what was planned, all or nothing. ``chosen`` has the checkpoint of the plan.
 
     Raises Undecodable for what only Spark reads, UsageError where the target is taken, CkptError where it cannot be
     written, and what reading raises.
     """
-    request, parts = plan.request, _list_parts(plan)
-    match request.action:
-        case Action.COUNT:
-            counts = (count_rows(chosen, part.reading.unit, request.jobs) for part in parts)
-            return tuple(replace(part, rows=rows) for part, rows in zip(parts, counts, strict=True))
-        case Action.SHOW:
-            return tuple(_show_part(chosen, part, request.show or 0) for part in parts)
-    return _export_parts(plan, chosen, parts)
-
-
-def _list_parts(plan: ExportPlan) -> list[ExportPart]:
-    return [replace(part, columns=part.columns_of(plan.request)) for part in plan.parts]
-
-
-def _show_part(chosen: Chosen, part: ExportPart, number: int) -> ExportPart:
-    rows: list[dict[str, Any]] = []
-    with closing(batches_of(chosen, part.reading.unit, part.columns)) as batches:
-        for batch in batches:
-            rows += make_objects(batch.slice(0, number - len(rows)))
-            if len(rows) >= number:
-                break
-    return replace(part, shown=rows)
-
-
-def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[ExportPart]) -> tuple[ExportPart, ...]:
     request, target = plan.request, plan.target
     done = []
     with _replace_folder(target) as folder:
-        for part in parts:
+        for part in _list_parts(plan):
             inside = part.reading.unit.folder if request.all_units else ""
             own = folder / inside
             own.mkdir(exist_ok=True)
@@ -190,6 +164,10 @@ def _export_parts(plan: ExportPlan, chosen: Chosen, parts: list[ExportPart]) -> 
                 manifest["lost"] = [{"operator": part.operator, "partition": part.partition} for part in lost]
             (folder / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
     return tuple(done)
+
+
+def _list_parts(plan: ExportPlan) -> list[ExportPart]:
+    return [replace(part, columns=part.columns_of(plan.request)) for part in plan.parts]
 
 
 def _write_unit(chosen: Chosen, part: ExportPart, folder: Path, request: ExportRequest) -> int:

@@ -1,11 +1,11 @@
 """An export of state as it is asked for, planned without a JVM, and what came of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
-from ckpt.advice import Option, Words, words
+from ckpt.advice import Words
 from ckpt.errors import UsageError, parse_choice
 from ckpt.state.book import BOOK
 from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
@@ -24,8 +24,6 @@ class Action(StrEnum):
     """The ways to deal with the state that is asked for."""
 
     PLAN = "plan"  # nothing is read: say what would be, and how; starts no JVM
-    COUNT = "count"
-    SHOW = "show"
     EXPORT = "export"
 
 
@@ -55,8 +53,6 @@ class ExportOptions(TypedDict, total=False):
     all_units: bool
     partition_id: bool
     plan: bool
-    count: bool
-    show: int | None
     engine: Engine | str
     jobs: int | None
     salvage: bool
@@ -88,8 +84,6 @@ class ExportRequest:
     all_units: bool = False  # every unit, in a folder of its own
     partition_id: bool = False  # keep the state partition of each row
     plan: bool = False  # only say what would be read, and how; starts no JVM
-    count: bool = False  # only count the rows
-    show: int | None = None  # only show so many rows
     engine: Engine = Engine.AUTO
     jobs: int | None = None  # processes of the engine native at a time; None is one for each core
     salvage: bool = False  # of damaged state what can be read; only without Spark
@@ -101,18 +95,11 @@ class ExportRequest:
         kinds = {"format": Format, "mode": Mode, "shape": Shape, "engine": Engine}
         for name, kind in kinds.items():
             object.__setattr__(self, name, parse_choice(kind, getattr(self, name), name))
-        looks = tuple(Option(name) for name in ("plan", "count", "show") if getattr(self, name))
-        if len(looks) > 1:
-            raise UsageError(words("{first} and {second}: one of them", first=looks[0], second=looks[1]))
 
     @property
     def action(self) -> Action:
         """The action that the options ask for."""
-        if self.plan:
-            return Action.PLAN
-        if self.count:
-            return Action.COUNT
-        return Action.EXPORT if self.show is None else Action.SHOW
+        return Action.PLAN if self.plan else Action.EXPORT
 
     @property
     def wanted(self) -> RequestedPart:
@@ -158,7 +145,6 @@ class ExportPart:
     columns: Columns | None = None  # that were read; None for the raw shape, and before it is
     rows: int | None = None  # as they were counted
     place: str | None = None  # the folder or table that was written
-    shown: Sequence[dict[str, Any]] | None = None
 
     def columns_of(self, request: ExportRequest) -> Columns | None:
         """The columns that were written, or those that the files promise."""
@@ -170,7 +156,7 @@ class ExportPart:
 
 @dataclass(frozen=True, slots=True)
 class StateExport(Value):
-    """The parts that were planned, counted, shown or written: at least one.
+    """The parts that were planned or written: at least one.
 
     ``engine`` did it, or would; ``not_native`` says why it is Spark, where either could have been.
     """
@@ -196,8 +182,6 @@ def plan_export(
     salvaged = _find_salvage(request, options) if request.salvage else None
     plan = ExportPlan(request, to, read(salvaged.question if salvaged else request.question, options, spark))
     plan = replace(plan, salvage=salvaged)
-    if request.action not in (Action.PLAN, Action.EXPORT):
-        return plan
     for part in plan.parts:
         columns = part.columns_of(request)
         promised = columns.kept if columns is not None else top_columns(part.reading.schema)
@@ -212,7 +196,7 @@ def _find_salvage(request: ExportRequest, options: Mapping[str, str]) -> "Salvag
     if not request.all_units or request.wanted != RequestedPart() or request.batch is not None:
         raise UsageError(BOOK.text("salvage_takes_all"))
     salvaged = find_salvage(request.checkpoint, options)
-    if salvaged.costs and not request.accept_loss and request.action is Action.EXPORT:
+    if salvaged.costs and not request.accept_loss and not request.plan:
         raise StateDamaged(BOOK.text("salvage_costs", uri=request.checkpoint, costs=salvaged.costs))
     return salvaged
 
@@ -221,8 +205,8 @@ def _check(request: ExportRequest, to: ExportTarget) -> None:
     """Raise UsageError for what does not go together."""
     if request.shape is Shape.INITIAL_STATE and request.partition_id:
         raise UsageError(BOOK.text("initial_no_partition"))
-    if request.action is Action.EXPORT and not to.name:
-        raise UsageError(BOOK.text("export_where_to", show=20))
+    if not request.plan and not to.name:
+        raise UsageError(BOOK.text("export_where_to"))
     if not request.all_units:
         return
     if request.table is not None or request.changes_from is not None:

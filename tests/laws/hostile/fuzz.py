@@ -106,8 +106,6 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["--plan", "--to", "{out}", "--operator", "0", "--changes-from", "2", "--partition-id"],
         ["--plan", "--to", "{out}", "--side", "left", "--format", "csv"],
         ["--plan", "--to", "{out}", "--timers"],
-        ["--count", "--engine", "native"],
-        ["--show", "3", "--engine", "native", "--shape", "raw"],
     ],
 }
 

@@ -77,7 +77,6 @@ def make_calls(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         "transform, active": lambda: ckpt.migrate_transform_with_state(sample, to=str(folder / "moved")).keys,
         "export": lambda: export(to=str(folder / "given"), session=here),
         "export, active": lambda: export(to=str(folder / "active")),
-        "count": lambda: export(count=True, session=here),
         "table": lambda: export(table="kept", session=here),
         "delta, active": lambda: export(to=str(folder / "delta"), format="delta"),
         "by Spark": lambda: export(to=str(folder / "by-spark"), engine="spark", session=here),

@@ -65,7 +65,7 @@ def test_the_start_is_judged_without_the_query(told: dict[str, Any]) -> None:
 
 def test_exports_are_made_without_spark(told: dict[str, Any]) -> None:
     answers = told["answers"]
-    assert {answers[name] for name in ("export", "export, active", "count", "save")} == {7}
+    assert {answers[name] for name in ("export", "export, active", "save")} == {7}
     assert answers["write"] == [7]
 
 

@@ -113,7 +113,6 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
     [
         ([], "where to? Name --to or --table"),
         (["--to", "x", "--table", "y"], "--to and --table"),
-        (["--plan", "--count"], "--plan and --count"),
         (
             ["--plan", "--batch", "99"],
             "there is no batch 99 to read; operator 0: batches 0 to 9 can be read: --batch 9",

@@ -62,17 +62,6 @@ def test_every_unit_of_every_sample(sample: str, ckpt: Ckpt, tmp_path: Path) -> 
         assert (to / unit.folder / "_SUCCESS").read_bytes() == b""
 
 
-def test_counts_and_rows_are_those_of_ckpt_state(ckpt: Ckpt) -> None:
-    counted = ckpt("export-state", SAMPLE, "--engine", "native", "--count")
-    assert counted.stdout.startswith("14 rows in operator 0")
-    assert "native: without Spark" in counted.stdout
-    shown = ckpt("export-state", SAMPLE, "--engine", "native", "--show", "3", "-o", "json").json()
-    assert contract.disagreements(shown, "export-state") == []
-    assert shown["exports"][0]["shown"] == ckpt("state", "show", SAMPLE, "--limit", "3", "-o", "json").json()["rows"]
-    raw = ckpt("export-state", SAMPLE, "--engine", "native", "--show", "1", "--shape", "raw", "-o", "json").json()
-    assert raw["exports"][0]["shown"][0].keys() == {"key", "value", "partition_id"}
-
-
 def test_no_java_and_no_pyspark(tmp_path: Path) -> None:
     """Neither is imported or looked for, with ``auto`` as well."""
     script = (
@@ -198,18 +187,22 @@ def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) ->
     assert ckpt(*words, "--engine", "spark").json()["engine"] == "spark"
 
 
-def auto(checkpoint: str | Path) -> Any:
-    request = ExportRequest(str(checkpoint), count=True, engine=Engine.AUTO)
+def auto(checkpoint: str | Path, to: Path) -> Any:
+    request = ExportRequest(str(checkpoint), to=str(to), engine=Engine.AUTO)
     found = engines.export_without_spark(request)
     return str(found) if isinstance(found, Words) else found.parts[0].rows
 
 
-def test_auto_leaves_to_spark_what_is_large_or_not_understood(copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert auto(ROOT / SAMPLE) == 14
-    assert "cannot be read without Spark" in auto(damaged(copy_of, "aggregation-hdfs-4.2", "state/0/1"))
+def test_auto_leaves_to_spark_what_is_large_or_not_understood(
+    copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert auto(ROOT / SAMPLE, tmp_path / "out") == 14
+    other = tmp_path / "other"
+    assert "cannot be read without Spark" in auto(damaged(copy_of, "aggregation-hdfs-4.2", "state/0/1"), other)
     with monkeypatch.context() as patch:
         patch.setattr(engines, "LARGEST", 100)
-        assert auto(ROOT / SAMPLE).startswith("its state files have ")
+        assert auto(ROOT / SAMPLE, other).startswith("its state files have ")
     with monkeypatch.context() as patch:
         patch.setenv("PYSPARK_GATEWAY_PORT", "1")
-        assert auto(ROOT / SAMPLE) == "this runs under spark-submit"
+        assert auto(ROOT / SAMPLE, other) == "this runs under spark-submit"
+    assert not other.exists()

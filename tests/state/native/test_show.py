@@ -208,7 +208,7 @@ def test_an_operator_that_is_called_a_join_has_no_sides(copy_of: CopyOf, ckpt: C
 
 
 @pytest.mark.parametrize(
-    "command", [("state", "count"), ("export-state", "--all-units", "--count"), ("rewrite", "--plan")]
+    "command", [("state", "count"), ("export-state", "--all-units", "--plan"), ("rewrite", "--plan")]
 )
 def test_what_is_left_of_the_state_is_not_all_of_it(command: tuple[str, ...], ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("dedup-aggregation-hdfs-4.2")
