@@ -60,14 +60,6 @@ class QueryMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstStart:
-    """A batch that has to run once into the sink ``noop`` before the query is started as usual."""
-
-    batch: int
-    planned_ms: int  # when its offsets were planned; 0 where they do not say
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedBatch:
     """A batch as it was planned once: under its id another one may be planned later."""
 

@@ -63,91 +63,55 @@ class ChecksumCheck(StrEnum):
     FORMAT_2 = "those of state store checkpoint format 2"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How one version starts a query, and reads its state."""
-
-    # The logs.
-    newest_offset_log: int  # highest version line of offsets/ it reads
-    newest_commit_log: int  # highest version line of commits/ it reads
-    commit_log_exact: bool  # it reads no other version of commits/ than its session writes
-    needs_metadata: bool  # without ``metadata`` for an existing log it refuses to start
-    checks_repartition: bool  # looks for an unfinished repartition when the latest batch is uncommitted
-    check_needs_partitions: bool  # and that check dies where no number of shuffle partitions is recorded
-    new_query_needs_empty: bool  # it refuses a new query where offsets/, state/ or commits/ hold something
-    asserts_no_commits: bool  # and trips over left commits before that, with other words
-    takes_state_format: bool  # it takes the state store checkpoint format from the session, which has to fit
-    records: frozenset[str]  # settings that OffsetSeqMetadata records, and that of an older version does not
-
-    # The state that a start loads.
-    newest_join_format: int  # highest join.stateFormatVersion that it accepts as a setting
-    runs_join_format: int  # highest that its joins run with
-    describes_join_format_1: bool  # it can write the schemas of a join in state format 1
-    compares_base_ids: bool  # checkpoint format 2: a batch fails its commit if a store was loaded with another id
-    transform_with_state: bool  # it has that operator
-    real_time: bool  # it has real-time mode
-    real_time_state: bool  # which keeps state, in format 2 only, and logs as asynchronous tracking does
-    operator_metadata: bool  # it writes operator metadata, and compares it with the query before any task runs
-    state_checksums: bool  # it writes its own checksum files for state files
-    checks_state_folder: bool  # it looks for state/ itself before any task runs
-    checks_schemas_at_start: bool  # it reads state schemas before any task runs, not in the first batch
-    reads_outside: bool  # its decompressor takes bytes from before a damaged block
-    looks_for_version: bool  # it reads the version that a changelog begins with
-    names_state_errors: bool  # errors about state have an error class of their own
-    names_kafka_loss: bool  # errors about rows that Kafka lost have a condition of their own (KAFKA_DATA_LOSS)
-    delta_sees_missing_versions: bool  # the Delta for it refuses a log that lacks versions it has read; 3.3 reads on
-    version_2_snapshots: bool  # in checkpoint format 2 its RocksDB snapshots begin with v2, and it reads no v1
-    repairs_snapshots: bool  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
-    checksum_check: ChecksumCheck
-
-    # Spark's state reader, and transformWithState in Python.
-    state_reader: bool  # it has one that ckpt can use
-    reads_format_2: bool  # state store checkpoint format 2
-    reads_merged_lists: bool  # lists that RocksDB's merge operator put together
-    row_processors: bool  # transformWithState on rows, not only on pandas
-    file_manager: str  # the class that renames files as a mount table can
-
-
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 
-_3_5 = Rules(
-    newest_offset_log=1,
-    newest_commit_log=1,
-    commit_log_exact=False,
-    needs_metadata=False,
-    checks_repartition=False,
-    check_needs_partitions=False,
-    new_query_needs_empty=False,
-    asserts_no_commits=False,
-    takes_state_format=False,
-    records=frozenset(),
-    newest_join_format=2,
-    runs_join_format=2,
-    describes_join_format_1=True,
-    compares_base_ids=False,
-    transform_with_state=False,
-    real_time=False,
-    real_time_state=False,
-    operator_metadata=False,
-    state_checksums=False,
-    checks_state_folder=False,
-    checks_schemas_at_start=False,
-    reads_outside=True,
-    looks_for_version=False,
-    names_state_errors=False,
-    names_kafka_loss=False,
-    delta_sees_missing_versions=False,
-    version_2_snapshots=False,
-    repairs_snapshots=False,
-    checksum_check=ChecksumCheck.NONE,
-    state_reader=False,
-    reads_format_2=False,
-    reads_merged_lists=False,
-    row_processors=False,
-    file_manager=_STREAMING + "FileSystemBasedCheckpointFileManager",
-)
-_4_0 = replace(
-    _3_5,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How one version starts a query, and reads its state; what is not said is as in Spark 3.5."""
+
+    # The logs.
+    newest_offset_log: int = 1  # highest version line of offsets/ it reads
+    newest_commit_log: int = 1  # highest version line of commits/ it reads
+    commit_log_exact: bool = False  # it reads no other version of commits/ than its session writes
+    needs_metadata: bool = False  # without ``metadata`` for an existing log it refuses to start
+    checks_repartition: bool = False  # looks for an unfinished repartition when the latest batch is uncommitted
+    check_needs_partitions: bool = False  # and that check dies where no number of shuffle partitions is recorded
+    new_query_needs_empty: bool = False  # it refuses a new query where offsets/, state/ or commits/ hold something
+    asserts_no_commits: bool = False  # and trips over left commits before that, with other words
+    takes_state_format: bool = False  # it takes the state store checkpoint format from the session, which has to fit
+    records: frozenset[str] = frozenset()  # that OffsetSeqMetadata records, and that of an older version does not
+
+    # The state that a start loads.
+    newest_join_format: int = 2  # highest join.stateFormatVersion that it accepts as a setting
+    runs_join_format: int = 2  # highest that its joins run with
+    describes_join_format_1: bool = True  # it can write the schemas of a join in state format 1
+    compares_base_ids: bool = False  # format 2: a batch fails its commit if a store was loaded with another id
+    transform_with_state: bool = False  # it has that operator
+    real_time: bool = False  # it has real-time mode
+    real_time_state: bool = False  # which keeps state, in format 2 only, and logs as asynchronous tracking does
+    operator_metadata: bool = False  # it writes operator metadata, and compares it with the query before any task runs
+    state_checksums: bool = False  # it writes its own checksum files for state files
+    checks_state_folder: bool = False  # it looks for state/ itself before any task runs
+    checks_schemas_at_start: bool = False  # it reads state schemas before any task runs, not in the first batch
+    reads_outside: bool = True  # its decompressor takes bytes from before a damaged block
+    looks_for_version: bool = False  # it reads the version that a changelog begins with
+    names_state_errors: bool = False  # errors about state have an error class of their own
+    names_kafka_loss: bool = False  # errors about rows that Kafka lost have a condition of their own (KAFKA_DATA_LOSS)
+    delta_sees_missing_versions: bool = False  # its Delta refuses a log that lacks versions it has read; 3.3 reads on
+    version_2_snapshots: bool = False  # in checkpoint format 2 its RocksDB snapshots begin with v2, and it reads no v1
+    repairs_snapshots: bool = False  # it goes back to an older snapshot where one is bad (AutoSnapshotLoader)
+    checksum_check: ChecksumCheck = ChecksumCheck.NONE
+
+    # Spark's state reader, and transformWithState in Python.
+    state_reader: bool = False  # it has one that ckpt can use
+    reads_format_2: bool = False  # state store checkpoint format 2
+    reads_merged_lists: bool = False  # lists that RocksDB's merge operator put together
+    row_processors: bool = False  # transformWithState on rows, not only on pandas
+    file_manager: str = _STREAMING + "FileSystemBasedCheckpointFileManager"  # it renames files as a mount table can
+
+
+_4_0 = Rules(
     newest_commit_log=2,
     commit_log_exact=True,
     takes_state_format=True,
@@ -197,7 +161,7 @@ _4_2 = replace(
 _4_3 = replace(_4_2, check_needs_partitions=False, takes_state_format=False, runs_join_format=4, real_time_state=True)
 
 RULES: dict[Spark, Rules] = {
-    Spark.V3_5: _3_5,
+    Spark.V3_5: Rules(),
     Spark.V4_0: _4_0,
     Spark.V4_1: _4_1,
     Spark.V4_2: _4_2,

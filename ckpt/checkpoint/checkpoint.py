@@ -13,7 +13,6 @@ from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import (
     CommitLog,
     Fault,
-    FirstStart,
     Json,
     Kind,
     OffsetLog,
@@ -136,9 +135,8 @@ class Checkpoint(Value):
     missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
     flow: FlowVersion | None = None  # of a declarative pipeline, by its path
-
-    first_start: FirstStart | Unreadable | None = None  # the mark of a change by ckpt, whether it still counts or not
-
+    first_start: PlannedBatch | Unreadable | None = None
+    """The batch that has to run into the sink ``noop`` first: a mark by ckpt, whether it still counts or not."""
     marked_skipped: tuple[PlannedBatch, ...] = ()  # by ``ckpt skip``, whether the batch was run since or not
 
     def __fspath__(self) -> str:

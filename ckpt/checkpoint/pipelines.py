@@ -5,7 +5,6 @@ uses the version with the highest number (``SystemMetadata.getLatestCheckpointDi
 refresh begins the next one, and leaves the others.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Annotated
 from ckpt.errors import CkptError, NotFound
 from ckpt.formats.names import parse_java_int
 from ckpt.storage import Folder, Root, Storage, open_storage
-from ckpt.storage.locations import find_parent, local_path
+from ckpt.storage.locations import find_parent, split_options
 from ckpt.values import Record
 
 CHECKPOINTS = "_checkpoints"
@@ -83,10 +82,7 @@ def parse_flow(uri: str) -> tuple[Flow, str | None] | None:
     >>> parse_flow("/storage/_checkpoints/main/shop/orders") is None
     True
     """
-    path = uri.partition("?")[0] if "://" in uri else uri
-    if "://" not in uri and local_path(uri) is not None and "file:" not in uri[:5].lower():
-        path = os.path.abspath(path)
-    root, slashed, below = path.rstrip("/").rpartition(f"/{CHECKPOINTS}/")
+    root, slashed, below = split_options(uri)[0].rstrip("/").rpartition(f"/{CHECKPOINTS}/")
     names = [name for name in below.split("/") if name]
     version = names.pop() if len(names) in (_OF_SINK + 1, _OF_TABLE + 1) else None
     if not slashed or len(names) not in (_OF_SINK, _OF_TABLE):
@@ -134,10 +130,11 @@ def _has_logs(storage: Root, version: str) -> bool:
 
 def _find_siblings(table: Root, flow: Flow) -> tuple[str, ...]:
     others = sorted(table.list_level().folders - {flow.name})[:_MOST]
-    return tuple(name for name in others if sort_versions(_list(table, name).folders))
+    return tuple(name for name in others if sort_versions(list_if_there(table, name).folders))
 
 
-def _list(storage: Storage, folder: str) -> Folder:
+def list_if_there(storage: Storage, folder: str) -> Folder:
+    """One folder; one that is not there has nothing in it."""
     try:
         return storage.list_level(folder)
     except NotFound:
@@ -150,15 +147,14 @@ def find_live_versions(storage: Storage, top: Folder) -> tuple[str, ...]:
     Paths are relative to the folder, whose content ``top`` is. None: it is no part of a pipeline.
     """
     if CHECKPOINTS in top.folders:
-        return tuple(_walk(storage, CHECKPOINTS, _list(storage, CHECKPOINTS), 0, [_MOST]))
+        return tuple(_walk(storage, CHECKPOINTS, list_if_there(storage, CHECKPOINTS), 0, [_MOST]))
     inside = _count_names(storage.uri)
     return () if inside is None else tuple(_walk(storage, "", top, inside, [_MOST]))
 
 
 def _count_names(uri: str) -> int | None:
     """How many names a folder is below ``_checkpoints``; None where it is not there."""
-    path = os.path.abspath(uri) if "://" not in uri and "file:" not in uri[:5].lower() else uri.partition("?")[0]
-    names = [name for name in path.split("/") if name]
+    names = [name for name in split_options(uri)[0].split("/") if name]
     if CHECKPOINTS not in names:
         return None
     return names[::-1].index(CHECKPOINTS)
@@ -174,9 +170,9 @@ def _walk(storage: Storage, path: str, level: Folder, depth: int, budget: list[i
         if budget[0] > 0 and not name.startswith("."):
             budget[0] -= 1
             inner = f"{path}/{name}" if path else name
-            yield from _walk(storage, inner, _list(storage, inner), depth + 1, budget)
+            yield from _walk(storage, inner, list_if_there(storage, inner), depth + 1, budget)
 
 
 def _is_checkpoint(storage: Storage, path: str, version: str) -> bool:
-    level = _list(storage, f"{path}/{version}" if path else version)
+    level = list_if_there(storage, f"{path}/{version}" if path else version)
     return not level.folders or not level.folders.isdisjoint(_LOGS)

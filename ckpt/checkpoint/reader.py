@@ -19,7 +19,7 @@ from ckpt.checkpoint.checkpoint import (
     Checkpoint,
     Log,
 )
-from ckpt.checkpoint.pipelines import find_live_versions, find_version, parse_flow, parse_version
+from ckpt.checkpoint.pipelines import find_live_versions, find_version, list_if_there, parse_flow, parse_version
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.kind import SourceType
@@ -188,8 +188,9 @@ def read_checkpoint(
         if not look_only:
             refuse_links_out(checkpoint)
         for _ in range(_LOOKS):
-            listed = {folder: checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)}
-            if not _is_torn(checkpoint) or all(_list_files(storage, path) == files for path, files in listed.items()):
+            now = (list_if_there(storage, folder).files.keys() for folder in (OFFSETS, COMMITS))
+            listed = [checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)]
+            if not _is_torn(checkpoint) or list(now) == listed:
                 return checkpoint
             checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
     return replace(checkpoint, moving=True)
@@ -216,13 +217,6 @@ def _is_torn(checkpoint: Checkpoint) -> bool:
     planned, committed = checkpoint.offsets.latest, checkpoint.commits.latest
     ahead = committed is not None and (planned is None or committed > planned)
     return ahead or (checkpoint.state is not None and checkpoint.state.newer is not None)
-
-
-def _list_files(storage: Storage, folder: str) -> Set[str]:
-    try:
-        return storage.list_level(folder).files.keys()
-    except NotFound:
-        return frozenset()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field
 from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import expect_type
-from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
+from ckpt.formats.text import Damaged, json_of, quoted, read_versioned, tolerant
 from ckpt.model import CommitLog, Fault, Json, SinkCommit
 
 NEWEST_VERSION = 3
@@ -24,22 +24,11 @@ _UniqueIds = dict[int, tuple[tuple[str, ...], ...]]
 @tolerant
 def parse_commit_log(raw: bytes) -> CommitLog:
     """Read one file of ``commits/``, as ``CommitLog.readCommitMetadata`` does."""
-    lines = lines_of(raw)
-    if not lines:
-        raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file in the offset commit log")
-    version = version_of(trimmed(lines[0]), NEWEST_VERSION)
-    try:
-        fields = fields_of(json_of(lines[1] if len(lines) > 1 else "{}"))
+    says = "Incomplete log file in the offset commit log"
+    with read_versioned(raw, NEWEST_VERSION, says, trims=True) as (version, lines):
+        fields = fields_of(json_of(lines[0] if lines else "{}"))
         watermark = None if fields.get("nextBatchWatermarkMs") is None else long_field(fields, "nextBatchWatermarkMs")
-        return CommitLog(
-            version,
-            watermark,
-            _unique_ids(fields, version),
-            _sinks(fields) if version >= 3 else (),
-        )
-    except Damaged as damage:
-        damage.version = version
-        raise
+        return CommitLog(version, watermark, _unique_ids(fields, version), _sinks(fields) if version >= 3 else ())
 
 
 def format_commit_log(log: CommitLog) -> bytes:

@@ -60,6 +60,11 @@ def object_field(fields: Mapping[str, Json], name: str) -> Mapping[str, Json]:
     raise _report_unusable(name, value)
 
 
+def whole_number(value: Json) -> int | None:
+    """Return a JSON value that is a whole number; None for any other, ``true`` and ``false`` included."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _present(fields: Mapping[str, Json], name: str, *, optional: bool) -> Json:
     if isinstance(fields, Repeated) and name in fields.names:
         raise Damaged(Fault.BAD_JSON, f"its JSON names {name} more than once", f"No usable value for {name}")

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ckpt.formats.extract import fields_of
+from ckpt.formats.extract import fields_of, whole_number
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Fault, Json
@@ -98,12 +98,12 @@ def parse_iceberg_table(raw: bytes) -> IcebergTable:
     except UnicodeDecodeError as error:
         raise Damaged(Fault.BAD_BINARY, f"byte {error.start} is not UTF-8 text") from None
     listed = fields.get("snapshots", [])
-    if _parse_whole(fields.get("format-version")) is None:
+    if whole_number(fields.get("format-version")) is None:
         raise Damaged(Fault.BAD_JSON, "it has no format-version, so it is no metadata of Iceberg")
     if not isinstance(listed, list):
         raise Damaged(Fault.BAD_JSON, "its snapshots are no list")
     snapshots = {snapshot.id: snapshot for snapshot in map(_snapshot, listed)}
-    current = _parse_whole(fields.get("current-snapshot-id"))
+    current = whole_number(fields.get("current-snapshot-id"))
     if current == -1:
         current = None
     if current is not None and current not in snapshots:
@@ -125,7 +125,7 @@ def _unzip(raw: bytes) -> bytes:
 
 def _snapshot(value: Json) -> IcebergSnapshot:
     fields = fields_of(value)
-    number, written = _parse_whole(fields.get("snapshot-id")), _parse_whole(fields.get("timestamp-ms"))
+    number, written = whole_number(fields.get("snapshot-id")), whole_number(fields.get("timestamp-ms"))
     if number is None or written is None:
         raise Damaged(Fault.BAD_JSON, "a snapshot has no id, or no time")
     summary = fields_of(fields.get("summary") or {})
@@ -133,7 +133,7 @@ def _snapshot(value: Json) -> IcebergSnapshot:
     operation = summary.get("operation")
     return IcebergSnapshot(
         number,
-        _parse_whole(fields.get("parent-snapshot-id")),
+        whole_number(fields.get("parent-snapshot-id")),
         written,
         operation if isinstance(operation, str) else None,
         _parse_count(summary.get("added-data-files"), none=operation),
@@ -141,10 +141,6 @@ def _snapshot(value: Json) -> IcebergSnapshot:
         query if isinstance(query, str) and batch is not None else None,
         batch,
     )
-
-
-def _parse_whole(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _parse_count(value: Json, none: Json = None) -> int | None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from ckpt.formats.extract import fields_of, long_field, text_field
 from ckpt.formats.text import Damaged, json_of, tolerant
-from ckpt.model import Fault, FirstStart, PlannedBatch, QueryMetadata
+from ckpt.model import Fault, Json, PlannedBatch, QueryMetadata
 
 _WHY = (
     "ckpt took this batch back, and the sink has its rows. Before any other start, start the query once into the sink "
@@ -54,13 +54,12 @@ def build_metadata(query_id: str) -> bytes:
 
 
 @tolerant
-def parse_first_start(raw: bytes) -> FirstStart:
+def parse_first_start(raw: bytes) -> PlannedBatch:
     """Read ``ckpt-first-start.json``."""
-    fields = fields_of(json_of(raw.decode("utf-8", errors="replace")))
-    return FirstStart(long_field(fields, "batch"), long_field(fields, "planned_ms", 0))
+    return _planned_batch(json_of(raw.decode("utf-8", errors="replace")))
 
 
-def build_first_start(mark: FirstStart) -> bytes:
+def build_first_start(mark: PlannedBatch) -> bytes:
     """The mark, with a word for people who find it."""
     return json.dumps({"batch": mark.batch, "planned_ms": mark.planned_ms, "first_start": "noop", "why": _WHY}).encode()
 
@@ -71,8 +70,12 @@ def parse_skipped(raw: bytes) -> tuple[PlannedBatch, ...]:
     listed = fields_of(json_of(raw.decode("utf-8", errors="replace"))).get("batches")
     if not isinstance(listed, list):
         raise Damaged(Fault.BAD_JSON, "its batches are no list")
-    every = map(fields_of, listed)
-    return tuple(PlannedBatch(long_field(each, "batch"), long_field(each, "planned_ms", 0)) for each in every)
+    return tuple(map(_planned_batch, listed))
+
+
+def _planned_batch(value: Json) -> PlannedBatch:
+    fields = fields_of(value)
+    return PlannedBatch(long_field(fields, "batch"), long_field(fields, "planned_ms", 0))
 
 
 def build_skipped(batches: Iterable[PlannedBatch]) -> bytes:

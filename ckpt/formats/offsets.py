@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ckpt import settings
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
-from ckpt.formats.text import NO_VERSION, Damaged, json_of, lines_of, quoted, tolerant, trimmed, version_of
+from ckpt.formats.text import NO_VERSION, Damaged, json_of, quoted, read_versioned, tolerant, trimmed
 from ckpt.model import Fault, Json, OffsetLog, OffsetMetadata, SourceOffset
 
 NEWEST_VERSION = 2
@@ -41,25 +41,18 @@ _VOID = "-"  # OffsetSeqLog.SERIALIZED_VOID_OFFSET
 @tolerant
 def parse_offset_log(raw: bytes) -> OffsetLog:
     """Read one file of ``offsets/``, as ``OffsetSeqLog.deserialize`` does."""
-    lines = lines_of(raw)
-    if not lines:
-        raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
     if raw == UNFINISHED:
         raise Damaged(Fault.UNFINISHED, "ckpt did not finish writing this checkpoint", NO_VERSION)
     if raw == CHANGING:
         raise Damaged(Fault.UNFINISHED_CHANGE, "ckpt did not finish changing this checkpoint", NO_VERSION)
-    version = version_of(lines[0], NEWEST_VERSION)
-    try:
-        if len(lines) == 1:
+    with read_versioned(raw, NEWEST_VERSION) as (version, lines):
+        if not lines:
             raise Damaged(Fault.INCOMPLETE, "nothing follows its version line", "next on empty iterator")
-        if len(lines) > MOST_SOURCES + 2:
-            reason = f"it has {len(lines)} lines, and no query has so many sources"
+        if len(lines) > MOST_SOURCES + 1:
+            reason = f"it has {len(lines) + 1} lines, and no query has so many sources"
             raise Damaged(Fault.BAD_JSON, reason, "sources in the checkpoint offsets and now there are")
-        sources = _read_named_sources(lines[2:]) if version == 2 else tuple(_source(None, line) for line in lines[2:])
-        return OffsetLog(version, _metadata(trimmed(lines[1]), version), sources)
-    except Damaged as damage:
-        damage.version = version
-        raise
+        sources = _read_named_sources(lines[1:]) if version == 2 else tuple(_source(None, line) for line in lines[1:])
+        return OffsetLog(version, _metadata(trimmed(lines[0]), version), sources)
 
 
 def format_offset_log(log: OffsetLog) -> bytes:

@@ -86,11 +86,9 @@ class _Reader:
 
     def families(self) -> list[ColumnFamily]:
         """All column families. Raises ValueError or struct.error where the bytes are not of this layout."""
-        match self._layout:
-            case "whole":
-                return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._utf()), self._struct(self._utf()))]
-            case "chunked":
-                return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(self._text()), self._struct(self._text()))]
+        if self._layout in ("whole", "chunked"):
+            read = self._utf if self._layout == "whole" else self._text
+            return [ColumnFamily(DEFAULT_COLUMN_FAMILY, self._struct(read()), self._struct(read()))]
         count = self._number()
         if not 0 <= count <= len(self._data) // _SMALLEST_ENTRY:
             raise ValueError("an impossible count")
@@ -102,7 +100,7 @@ class _Reader:
         for _ in ("key", "value"):
             generations.append(self._number(">h") if self._layout == "families" else 0)  # which Avro rows name
             schemas.append(self._struct(self._text()))
-        encoder, user_key = self._json(self._text()), self._json(self._text())
+        encoder, user_key = json.loads(self._text()), json.loads(self._text())
         kinds = (schemas[0], schemas[1], encoder or None, user_key or None)
         return ColumnFamily(name, *kinds, evolved=any(generations), generation=generations[1])
 
@@ -122,13 +120,9 @@ class _Reader:
             raise ValueError("an impossible count")
         return join_parts([self._utf() for _ in range(count)])
 
-    def _json(self, text: str) -> Json:
-        value: Json = json.loads(text)
-        return value
-
     def _struct(self, text: str) -> Json:
         """A StructType's JSON. Raises ValueError where it is something else."""
-        value = self._json(text)
+        value: Json = json.loads(text)
         if not isinstance(value, dict) or not isinstance(value.get("fields"), list):
             raise ValueError("no StructType")
         strange = strange_type(value)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ckpt.formats.extract import fields_of, flag_field, long_field, text_field
-from ckpt.formats.text import Damaged, json_of, lines_of, quoted, tolerant, version_of
+from ckpt.formats.text import Damaged, json_of, quoted, read_versioned, tolerant, version_of
 from ckpt.model import Fault, Json
 
 NEWEST_VERSION = 1
@@ -108,15 +108,8 @@ def _behind_version(text: str) -> str:
 
 def _entries(raw: bytes, entry: Callable[[Mapping[str, Json]], _Entry]) -> tuple[_Entry, ...]:
     """The entries of a log of files (``CompactibleFileStreamLog.deserialize``)."""
-    lines = lines_of(raw)
-    if not lines:
-        raise Damaged(Fault.EMPTY, "the file is empty", "Incomplete log file")
-    version = version_of(lines[0], NEWEST_VERSION)
-    try:
-        return tuple(entry(fields_of(json_of(line))) for line in lines[1:])
-    except Damaged as damage:
-        damage.version = version
-        raise
+    with read_versioned(raw, NEWEST_VERSION) as (_, lines):
+        return tuple(entry(fields_of(json_of(line))) for line in lines)
 
 
 def _source_file(fields: Mapping[str, Json]) -> SourceFile:

@@ -11,7 +11,8 @@ import json
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
 
@@ -114,6 +115,25 @@ def version_of(line: str, newest: int) -> int:
         reason = f"its version line is v{version}, and the highest known is v{newest}"
         raise Damaged(Fault.NEWER_VERSION, reason, "UnsupportedLogVersion", version)
     return version
+
+
+@contextmanager
+def read_versioned(
+    raw: bytes, newest: int, says: str = "Incomplete log file", *, trims: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """The number in the version line of a log file, and the lines behind it; damage in these names the version.
+
+    ``says`` are Spark's words for a file without a line; ``trims``: Spark trims the version line. Raises Damaged.
+    """
+    lines = lines_of(raw)
+    if not lines:
+        raise Damaged(Fault.EMPTY, "the file is empty", says)
+    version = version_of(trimmed(lines[0]) if trims else lines[0], newest)
+    try:
+        yield version, lines[1:]
+    except Damaged as damage:
+        damage.version = version
+        raise
 
 
 def json_of(text: str) -> Json:

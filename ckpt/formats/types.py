@@ -53,10 +53,7 @@ def type_at(kind: Json, places: Iterable[int]) -> Json:
 
 def type_named(kind: Json, name: str) -> Json:
     """The type of a field of a StructType; None where it has no such field."""
-    for field in fields_of(kind) or ():
-        if isinstance(field, dict) and field.get("name") == name:
-            return field.get("type")
-    return None
+    return next((own for own_name, own in named_fields(kind) if own_name == name), None)
 
 
 def struct_of(columns: Iterable[tuple[str, Json]]) -> Json:

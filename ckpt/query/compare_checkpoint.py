@@ -14,8 +14,9 @@ from ckpt import settings
 from ckpt.advice import Words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.connectors import BY_SHAPE
 from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
-from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
 from ckpt.formats.operators import TIMERS, OperatorName, micro_batch_name

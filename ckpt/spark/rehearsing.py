@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame
 
 from ckpt.advice import plain
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.checkpoint.sources.kind import BY_SHAPE, SourceType
+from ckpt.checkpoint.sources.connectors import BY_SHAPE
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
 from ckpt.model import Location

@@ -14,7 +14,7 @@ from ckpt.advice import Words, words
 from ckpt.errors import UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import shorten_error
-from ckpt.storage.remote import Backend, ListedItem, requests_at_once
+from ckpt.storage.remote import Backend, ListedItem, convert_options, requests_at_once
 
 Options = Mapping[str, str]
 
@@ -170,7 +170,7 @@ AZURE_OPTIONS: Mapping[str, Callable[[str], object]] = {
 def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
     """S3 and compatible storage. If no region is given, the bucket is asked (one request)."""
     values: dict[str, Any] = {"background_writes": False}  # or a large file would wait in memory to be sent
-    values |= _convert_options("s3", options, S3_OPTIONS)
+    values |= convert_options("s3", options, S3_OPTIONS)
     endpoint = str(values.get("endpoint_override", ""))
     if "://" in endpoint:
         values["scheme"], _, values["endpoint_override"] = endpoint.partition("://")
@@ -183,7 +183,7 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
 
 def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
     """Google Cloud Storage; gives up after 10 s of retries unless set otherwise."""
-    values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **_convert_options("gs", options, GCS_OPTIONS)}
+    values: dict[str, Any] = {"retry_time_limit": timedelta(seconds=10), **convert_options("gs", options, GCS_OPTIONS)}
     if "access_token" in values:
         values.setdefault("credential_token_expiration", datetime.now(UTC) + timedelta(hours=1))
     cure = words("give credentials (gcloud, GOOGLE_APPLICATION_CREDENTIALS, {--storage-options} access_token=…)")
@@ -193,7 +193,7 @@ def gcs(bucket: str, path: str, options: Options) -> ArrowBackend:
 
 def azure(container: str, path: str, host: str, options: Options) -> ArrowBackend:
     """Azure Blob Storage and Data Lake; ``host`` is ``<account>.dfs.core.windows.net``, or empty."""
-    values = _convert_options("abfs", options, AZURE_OPTIONS)
+    values = convert_options("abfs", options, AZURE_OPTIONS)
     account, _, domain = host.partition(".")
     if account:
         values.setdefault("account_name", account)
@@ -217,30 +217,6 @@ def libhdfs(scheme: str, host: str, port: int, user: str | None, path: str, opti
     extra = dict(options) or None
     hadoop = _make(scheme, lambda: fs.HadoopFileSystem(name, port, user=user, extra_conf=extra))
     return ArrowBackend(hadoop, f"/{path}", cure)
-
-
-def _convert_options(scheme: str, options: Options, known: Mapping[str, Callable[[str], object]]) -> dict[str, Any]:
-    """Options as the file system wants them. Raises UsageError for one that it does not know."""
-    values: dict[str, Any] = {}
-    for key, text in options.items():
-        if key not in known:
-            names = ", ".join(sorted(known))
-            raise UsageError.of(
-                "{--storage-options} {key} is unknown for {scheme}://; known are {names}",
-                key=key,
-                scheme=scheme,
-                names=names,
-            )
-        try:
-            values[key] = known[key](text)
-        except ValueError as error:
-            raise UsageError.of(
-                "{--storage-options} {key}={text} is not understood: {why}",
-                key=key,
-                text=text,
-                why=shorten_error(error),
-            ) from error
-    return values
 
 
 def _make(scheme: str, construct: Callable[[], fs.FileSystem]) -> fs.FileSystem:

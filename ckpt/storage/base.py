@@ -28,6 +28,11 @@ def temporary(path: str) -> str:
     return f"{folder}{slash}.{name}{TEMPORARY}"
 
 
+def folders_above(path: str) -> list[str]:
+    """The folders that a file or folder is in, the outermost first, without the root."""
+    return [path[:end] for end, letter in enumerate(path) if letter == "/"]
+
+
 def retry_vanished(look: Callable[[], Answer]) -> Answer:
     """Look again where files vanish between listing and reading them. Raises NotFound if they still do."""
     for _ in range(_LOOKS - 1):
@@ -133,9 +138,7 @@ class Listing:
 
     def link_above(self, path: str) -> str | None:
         """The symbolic link that ``path`` is, or is behind; the outermost one. None where there is none."""
-        parts = path.split("/")
-        prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-        return next((prefix for prefix in prefixes if prefix in self.links), None)
+        return next((prefix for prefix in (*folders_above(path), path) if prefix in self.links), None)
 
     def ending(self, *ends: str) -> list[str]:
         """The files whose names end so, in the order of their folders' paths."""

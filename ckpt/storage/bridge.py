@@ -7,9 +7,10 @@ one does (``isdir``, ``find``, and ``isfile`` before each read), loses most file
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -21,7 +22,7 @@ from ckpt.advice import words
 from ckpt.errors import StorageError, UsageError
 from ckpt.storage.base import FileInfo, temporary
 from ckpt.storage.errors import explain, shorten_error
-from ckpt.storage.remote import Backend, ListedItem
+from ckpt.storage.remote import Backend, ListedItem, convert_options
 
 # Where the file systems put the time of the last change; only some have one.
 _TIMES = ("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "updated", "created")
@@ -138,18 +139,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
         raise UsageError(f"{scheme}:// is unknown to ckpt and to fsspec: check the URI") from error
     except ImportError as error:
         raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
-    named = _arguments(kind)
-    values: dict[str, object] = {}
-    for key, text in options.items():
-        if key not in named:
-            known = ", ".join(sorted(named)) or "none"
-            raise UsageError.of(
-                "{--storage-options} {key} is unknown for {scheme}://; known are: {known}",
-                key=key,
-                scheme=scheme,
-                known=known,
-            )
-        values[key] = _convert_option(text, named.get(key))
+    values = convert_options(scheme, options, _arguments(kind))
     try:
         file_system, root = url_to_fs(uri, skip_instance_cache=True, **values)
     except ImportError as error:
@@ -191,27 +181,21 @@ def _ms(time: object) -> int | None:
     return None
 
 
-def _arguments(kind: type) -> dict[str, object]:
-    """The named arguments of a file system's constructors, with their defaults."""
-    named: dict[str, object] = {}
+def _arguments(kind: type) -> dict[str, Callable[[str], object]]:
+    """The named arguments of a file system's constructors, and how their text is understood: by their defaults."""
+    named: dict[str, Callable[[str], object]] = {}
     for base in reversed(kind.__mro__):
         if "__init__" in vars(base) and base is not object:
             for name, parameter in inspect.signature(vars(base)["__init__"]).parameters.items():
                 if name != "self" and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                    named[name] = parameter.default
+                    named[name] = partial(_convert_option, parameter.default)
     return named
 
 
-def _convert_option(text: str, default: object) -> object:
-    """An option's text as the type of its default; JSON objects, lists and literals are parsed."""
-    try:
-        if isinstance(default, int | float) and not isinstance(default, bool):
-            return type(default)(text)
-        if text.lower() in ("true", "false", "null", "none"):
-            return {"true": True, "false": False}.get(text.lower())
-        return json.loads(text) if text[:1] in ("{", "[") else text
-    except ValueError as error:
-        raise UsageError.of(
-            "{--storage-options}: a value of JSON is not understood: {why}",
-            why=shorten_error(error),
-        ) from error
+def _convert_option(default: object, text: str) -> object:
+    """An option's text as the type of its default; JSON objects, lists and literals are parsed. Raises ValueError."""
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        return type(default)(text)
+    if text.lower() in ("true", "false", "null", "none"):
+        return {"true": True, "false": False}.get(text.lower())
+    return json.loads(text) if text[:1] in ("{", "[") else text

@@ -1,10 +1,10 @@
 """Shows a tree as it would be with other files in some places; nothing is written."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Storage
+from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Storage, folders_above
 
 
 class Elsewhere(NamedTuple):
@@ -88,17 +88,11 @@ def _change_listing(listing: Listing, files: Mapping[str, Content], *, empty_fol
     for path, content in files.items():
         folder, _, name = path.rpartition("/")
         if folder not in folders:
-            folders |= {folder[:end]: {} for end in _find_ends(folder) if folder[:end] not in folders}
+            folders |= {above: {} for above in (*folders_above(folder), folder) if above not in folders}
         folders[folder].pop(name, None)
         if content is not None:
             folders[folder][name] = FileInfo(len(content), None)
     if not empty_folders:
-        filled = {"", *(path[:end] for path, own in folders.items() if own for end in _find_ends(path))}
+        filled = {"", *(above for path, own in folders.items() if own for above in (*folders_above(path), path))}
         folders = {path: own for path, own in folders.items() if path in filled}
     return Listing(folders, listing.oddities, listing.links)
-
-
-def _find_ends(path: str) -> Iterator[int]:
-    """Yield the length of a folder's path, and of each folder above it."""
-    yield from (end for end, letter in enumerate(path) if letter == "/")
-    yield len(path)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from ckpt.errors import DiskFull, StorageError, one_line
-from ckpt.storage.base import temporary
+from ckpt.storage.base import folders_above, temporary
 from ckpt.storage.locations import local_path
 from ckpt.storage.lock_files import LeaseHolder, LocalFolder
 from ckpt.storage.uri import NO_OPTIONS, open_backend
@@ -112,7 +112,7 @@ class LocalWriter(LeaseHolder, Writer):
         unfinished._discard_root(path)
         try:
             unfinished.make_root()
-            for folder in _list_folders(path):
+            for folder in folders_above(path):
                 unfinished.make_folder(folder)
             unfinished.create(path, data)
             with self._explain_errors(""):
@@ -127,7 +127,7 @@ class LocalWriter(LeaseHolder, Writer):
         with suppress(StorageError):  # of a folder that was not made yet
             self.discard_temporary(path)
             self.remove(path)
-        for folder in (*reversed(_list_folders(path)), ""):
+        for folder in (*reversed(folders_above(path)), ""):
             with suppress(StorageError):
                 self.remove_folder(folder)
 
@@ -255,11 +255,6 @@ class LocalWriter(LeaseHolder, Writer):
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
-
-
-def _list_folders(path: str) -> list[str]:
-    """The folders that a file is in, the outermost first."""
-    return [path[:end] for end, letter in enumerate(path) if letter == "/"]
 
 
 def _bytes_of(name: str, folder: int) -> bytes:

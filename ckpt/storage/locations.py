@@ -81,12 +81,18 @@ def find_parent(uri: str) -> str | None:
     >>> find_parent("s3://bucket/cp/orders/?region=eu"), find_parent("/cp"), find_parent("hdfs://host/")
     ('s3://bucket/cp?region=eu', '/', None)
     """
-    path, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
-    if local_path(uri) is not None and "file:" not in uri[:5].lower():
-        path = os.path.abspath(path)
+    path, options = split_options(uri)
     if re.fullmatch(r"/*|[A-Za-z][\w+.-]*:/*[^/]*/*", path):
         return None
-    return (path.rstrip("/").rpartition("/")[0] or "/") + mark + options
+    return (path.rstrip("/").rpartition("/")[0] or "/") + options
+
+
+def split_options(uri: str) -> tuple[str, str]:
+    """Split a place into its URI, or its absolute path, and the options behind that with their question mark."""
+    if local_path(uri) == uri:
+        return os.path.abspath(uri), ""
+    path, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
+    return path, mark + options
 
 
 def is_same_kind(uri: str, other: str) -> bool:

@@ -17,12 +17,12 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from threading import Event, RLock, Thread
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 from uuid import uuid4
 
 from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import FileInfo
-from ckpt.storage.remote import ListedItem
+from ckpt.storage.remote import Backend, ListedItem
 
 LEASE_S = 120.0
 """Seconds after which a ticket that nobody renews counts as left by a crash."""
@@ -46,20 +46,47 @@ class _Claim(NamedTuple):
     time_ms: int  # when it was written, by the storage's clock
 
 
-class LockFolder(Protocol):
-    """The folder of a lock, as a ``Backend`` is one. Errors are raised as the library beneath raises them."""
+class LocalFolder:
+    """A folder of a local mount, for small files that are created exclusively."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
 
     def level(self, folder: str) -> Iterable[ListedItem]:
-        """List what is directly in it."""
+        for name in os.listdir(self.join(folder)):
+            with suppress(FileNotFoundError):
+                status = os.stat(self.join(name), follow_symlinks=False)
+                yield ListedItem(name, FileInfo(status.st_size, status.st_mtime_ns // 1_000_000))
 
     def put(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a whole file. Raises FileExistsError if the name is taken."""
+        self.make_folder("")
+        try:
+            handle = os.open(self.join(path), _NEW_FILE, 0o600)
+        except FileNotFoundError:  # another one gave up, and removed the empty folder
+            self.put(path, pieces)
+            return
+        try:
+            for piece in pieces:
+                os.write(handle, piece)
+        finally:
+            os.close(handle)
 
     def delete(self, path: str) -> None:
-        """Remove a file, or with ``""`` the folder, if it is empty and the storage knows such a thing."""
+        if path:
+            os.unlink(self.join(path))
+        else:
+            os.rmdir(self._root)
 
     def make_folder(self, path: str) -> None:
-        """Create the folder, where the storage knows such a thing."""
+        os.makedirs(self.join(path), 0o700, exist_ok=True)
+
+    def join(self, path: str) -> str:
+        """A path below the root."""
+        return os.path.join(self._root, path)
+
+
+LockFolder: TypeAlias = Backend | LocalFolder
+"""The folder of a lock. Errors are raised as the library beneath raises them."""
 
 
 class Lease:
@@ -131,45 +158,6 @@ class Lease:
                 self._backend.delete(name)
         with suppress(Exception):
             self._backend.delete("")
-
-
-class LocalFolder:
-    """A folder of a local mount, for small files that are created exclusively."""
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-
-    def level(self, folder: str) -> Iterable[ListedItem]:
-        for name in os.listdir(self.join(folder)):
-            with suppress(FileNotFoundError):
-                status = os.stat(self.join(name), follow_symlinks=False)
-                yield ListedItem(name, FileInfo(status.st_size, status.st_mtime_ns // 1_000_000))
-
-    def put(self, path: str, pieces: Iterable[bytes]) -> None:
-        self.make_folder("")
-        try:
-            handle = os.open(self.join(path), _NEW_FILE, 0o600)
-        except FileNotFoundError:  # another one gave up, and removed the empty folder
-            self.put(path, pieces)
-            return
-        try:
-            for piece in pieces:
-                os.write(handle, piece)
-        finally:
-            os.close(handle)
-
-    def delete(self, path: str) -> None:
-        if path:
-            os.unlink(self.join(path))
-        else:
-            os.rmdir(self._root)
-
-    def make_folder(self, path: str) -> None:
-        os.makedirs(self.join(path), 0o700, exist_ok=True)
-
-    def join(self, path: str) -> str:
-        """A path below the root."""
-        return os.path.join(self._root, path)
 
 
 @contextmanager

@@ -3,17 +3,17 @@
 What differs between kinds of remote storage is a ``Backend``; what does not is here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from threading import BoundedSemaphore, Thread
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from ckpt.advice import Words
-from ckpt.errors import NotFound, StorageError, one_line
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.storage.base import FileInfo, Folder, Listing, ReadRequest, Root
-from ckpt.storage.errors import explain
+from ckpt.storage.errors import explain, shorten_error
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -187,6 +187,23 @@ class RemoteStorage(RemoteFolder, Root):
             yield from level
             folders = [entry.path for entry in level if entry.file is None]
             level = [entry for entries in _ask_side_by_side(self._list_folder_if_there, folders) for entry in entries]
+
+
+def convert_options(
+    scheme: str, options: Mapping[str, str], known: Mapping[str, Callable[[str], object]]
+) -> dict[str, Any]:
+    """Convert storage options to what a file system takes. Raises UsageError for one that it does not know."""
+    values: dict[str, Any] = {}
+    for key, text in options.items():
+        if key not in known:
+            unknown = "{--storage-options} {key} is unknown for {scheme}://; known are {names}"
+            raise UsageError.of(unknown, key=key, scheme=scheme, names=", ".join(sorted(known)) or "none")
+        try:
+            values[key] = known[key](text)
+        except ValueError as error:
+            template = "{--storage-options} {key}={text} is not understood: {why}"
+            raise UsageError.of(template, key=key, text=text, why=shorten_error(error)) from error
+    return values
 
 
 def _make_listing(entries: Iterable[ListedItem]) -> Listing:

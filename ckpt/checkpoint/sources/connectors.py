@@ -4,17 +4,14 @@ The shapes are those of the classes that are named here, or of documented progre
 public. No start with them was tried, and no reader option.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ckpt.checkpoint.sources.book import say
+from ckpt.checkpoint.sources.ends import MOST_ON_PAGE, show_offset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.model import Json
-from ckpt.texts import mask_json
-
-_LONGEST = 500  # characters of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +49,23 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
     def to_text(self, offset: ConnectorOffset) -> str:
         if self.name is SourceType.CLOUD_FILES and isinstance(offset.value, dict):
             return f"file {offset.value['seqNum']} in the order of discovery"
-        text = mask_json(json.dumps(offset.value))  # before it is cut
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        return show_offset(offset.value, MOST_ON_PAGE, ascii_only=True)
 
     def start_after(self, offset: ConnectorOffset, facts: StartFacts) -> ReaderStart:
         return ReaderStart(Begin.REFUSED, refused=say(self.name))
 
 
-def _has_numbers(value: Json, *keys: str) -> bool:
-    return isinstance(value, dict) and all(whole_number(value.get(key)) is not None for key in keys)
+def _has(value: Json, *numbers: str, others: frozenset[str] = frozenset(), maybe: frozenset[str] = frozenset()) -> bool:
+    """Tell whether an object has these whole numbers and others, and nothing else but what it may have."""
+    if not isinstance(value, dict) or any(whole_number(value.get(key)) is None for key in numbers):
+        return False
+    return others.union(numbers) <= value.keys() <= others.union(numbers, maybe)
 
 
 def _is_cloud_files(value: Json) -> bool:
     """``CloudFilesSourceOffset`` of Databricks, as its progress reports show it."""
-    others = {"lastBackfillStartTimeMs", "lastBackfillFinishTimeMs", "lastInputPath"}
-    numbered = _has_numbers(value, "seqNum", "sourceVersion")
-    return numbered and isinstance(value, dict) and value.keys() <= {"seqNum", "sourceVersion"} | others
+    maybe = frozenset(("lastBackfillStartTimeMs", "lastBackfillFinishTimeMs", "lastInputPath"))
+    return _has(value, "seqNum", "sourceVersion", maybe=maybe)
 
 
 def _count_files(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
@@ -78,8 +76,7 @@ def _count_files(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
 
 def _is_pub_sub(value: Json) -> bool:
     """The source ``pubsub`` of Databricks, as its progress reports are documented."""
-    keys = ("sourceVersion", "seqNum", "fetchEpoch")
-    return _has_numbers(value, *keys) and isinstance(value, dict) and value.keys() == {*keys}
+    return _has(value, "sourceVersion", "seqNum", "fetchEpoch")
 
 
 def _is_kinesis(value: Json) -> bool:
@@ -113,10 +110,9 @@ def _is_message_id(value: Json) -> bool:
 
 def _is_paimon(value: Json) -> bool:
     """``org.apache.paimon.spark.sources.PaimonSourceOffset``."""
-    if not isinstance(value, dict) or not _has_numbers(value, "snapshotId", "index"):
-        return False
-    keys = {"snapshotId", "index", "scanSnapshot"}
-    return isinstance(value.get("scanSnapshot"), bool) and keys <= value.keys() <= keys | {"totalSplits"}
+    others, maybe = frozenset(("scanSnapshot",)), frozenset(("totalSplits",))
+    fits = _has(value, "snapshotId", "index", others=others, maybe=maybe)
+    return fits and isinstance(value, dict) and isinstance(value["scanSnapshot"], bool)
 
 
 def _count_snapshots(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
@@ -139,8 +135,7 @@ def _is_hudi(value: Json) -> bool:
 
 def _is_sequential_union(value: Json) -> bool:
     """Spark class ``SequentialUnionOffset`` of 4.2 and 4.3, which no public method of theirs writes."""
-    keys = {"activeSourceName", "allSourceNames", "completedSourceNames"}
-    return isinstance(value, dict) and value.keys() == keys
+    return _has(value, others=frozenset(("activeSourceName", "allSourceNames", "completedSourceNames")))
 
 
 CONNECTORS = (
@@ -152,3 +147,5 @@ CONNECTORS = (
     ConnectorKind(SourceType.HUDI, _is_hudi),
     ConnectorKind(SourceType.SEQUENTIAL_UNION, _is_sequential_union),
 )
+BY_SHAPE = frozenset(kind.name for kind in CONNECTORS)
+"""Kinds that are known by the shape of their offsets alone: no start with them was tried."""

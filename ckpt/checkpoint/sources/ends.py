@@ -12,6 +12,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 from ckpt.advice import Words
 from ckpt.errors import UsageError, one_line
 from ckpt.model import Json
+from ckpt.texts import mask_json
+
+MOST_ON_PAGE = 500  # characters of an offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,16 @@ def parse_json(text: str, what: str | Words) -> Json:
 
 def cut_json(value: Json) -> str:
     """Return typed JSON in one line of an error message, cut after 120 characters."""
-    text = one_line(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= 120 else f"{text[:120]}..."
+    return _cut(one_line(json.dumps(value, ensure_ascii=False)), 120)
+
+
+def show_offset(value: Json, most: int, *, ascii_only: bool = False) -> str:
+    """Return an offset as JSON, cut after so many characters. One that is a text may be a token: it is not shown."""
+    return "a text" if isinstance(value, str) else _cut(mask_json(json.dumps(value, ensure_ascii=ascii_only)), most)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 Record = TypeVar("Record")

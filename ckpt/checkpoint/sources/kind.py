@@ -11,6 +11,7 @@ from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.errors import UsageError
+from ckpt.formats.extract import whole_number as whole_number  # for plugins too
 from ckpt.model import Json
 
 LONG = 2**63 - 1  # the largest number that Spark keeps in a ``Long``
@@ -33,20 +34,6 @@ class SourceType(StrEnum):
     HUDI = "hudi"
     SEQUENTIAL_UNION = "sequential-union"
     UNKNOWN = "unknown"
-
-
-BY_SHAPE = frozenset(
-    {
-        SourceType.CLOUD_FILES,
-        SourceType.KINESIS,
-        SourceType.PUB_SUB,
-        SourceType.PULSAR,
-        SourceType.PAIMON,
-        SourceType.HUDI,
-        SourceType.SEQUENTIAL_UNION,
-    }
-)
-"""Kinds that are known by the shape of their offsets alone: no start with them was tried."""
 
 
 class Unit(StrEnum):
@@ -151,8 +138,3 @@ def advance_number(old: int, new: int, unit: str) -> Advance:
     if new < old:
         return Advance(None, unit, (f"went from {old} to {new}",))
     return Advance(new - old, unit)
-
-
-def whole_number(value: Json) -> int | None:
-    """Return a JSON value that is a whole number; None for any other, ``true`` and ``false`` included."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

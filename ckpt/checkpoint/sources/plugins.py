@@ -9,8 +9,9 @@ from types import NoneType, UnionType
 from typing import Any, NoReturn, TypeVar
 
 from ckpt.advice import Words, plain
+from ckpt.checkpoint.sources.connectors import BY_SHAPE
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd
-from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceKind, SourceType
+from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts
 from ckpt.checkpoint.sources.unknown import UnknownKind, UnknownOffset
 from ckpt.errors import CkptError

@@ -1,12 +1,8 @@
 """How a new query begins to read a source so that it reads on exactly after an offset of an old one."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from ckpt.model import Json
-from ckpt.texts import mask_json
 
 NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or put the file back from a copy"
 """The reason for refusing a source whose line in the offset file is damaged."""
@@ -42,9 +38,3 @@ class ReaderStart:
     seen: tuple[str, ...] = ()  # files that it must leave out: values of ``_metadata.file_path``
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
     refused: str | None = None  # why no option says where to start, and the remedy
-
-
-def shorten_json(offset: Json) -> str:
-    """Return an offset for a reason, cut after 200 characters. One that is a text may be a token: it is not shown."""
-    text = "a text" if isinstance(offset, str) else mask_json(json.dumps(offset, ensure_ascii=False))
-    return text if len(text) <= 200 else f"{text[:200]}..."

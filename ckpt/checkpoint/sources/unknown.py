@@ -1,15 +1,12 @@
 """Offsets that do not say which source wrote them: of no kind that ckpt knows, or a bare number."""
 
-import json
 from dataclasses import dataclass
 
 from ckpt.checkpoint.sources.book import say
+from ckpt.checkpoint.sources.ends import MOST_ON_PAGE, show_offset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts, shorten_json
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
 from ckpt.model import Json
-from ckpt.texts import mask_json
-
-_LONGEST = 500  # characters of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +32,10 @@ class UnknownKind(SourceKind[UnknownOffset]):
         return {}
 
     def to_text(self, offset: UnknownOffset) -> str:
-        text = "a text" if isinstance(offset.value, str) else mask_json(json.dumps(offset.value))  # before it is cut
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        return show_offset(offset.value, MOST_ON_PAGE, ascii_only=True)
 
     def start_after(self, offset: UnknownOffset, facts: StartFacts) -> ReaderStart:
-        like = shorten_json(offset.value)
+        like = show_offset(offset.value, 200)
         if _has_partitions(offset.value):
             like += say("unknown_partitions")
         return ReaderStart(Begin.REFUSED, refused=say("unknown_source", like=like))
@@ -84,4 +80,4 @@ class NumbersKind(SourceKind[NumberOffset]):
     def start_after(self, offset: NumberOffset, facts: StartFacts) -> ReaderStart:
         if offset.rate:
             return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_from_zero"),))
-        return ReaderStart(Begin.REFUSED, refused=say("unknown_number", number=shorten_json(offset.value)))
+        return ReaderStart(Begin.REFUSED, refused=say("unknown_number", number=show_offset(offset.value, 200)))

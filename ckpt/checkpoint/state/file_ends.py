@@ -41,9 +41,9 @@ class Verdict(NamedTuple):
 class Verified:
     """The outcome for a set of files, by path; a file that is in neither ``wrong`` nor ``unknown`` is complete."""
 
-    wrong: Mapping[str, Verdict] = field(default_factory=dict)
-    unknown: frozenset[str] = frozenset()  # another codec, or it could not be read
-    snapshots: Mapping[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
+    wrong: dict[str, Verdict] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)  # another codec, or it could not be read
+    snapshots: dict[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
     files: Mapping[str, FileInfo] = field(default_factory=dict)  # read completely, as they were listed
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
 
@@ -75,22 +75,13 @@ class Verified:
 NOTHING = Verified()
 
 
-@dataclass(slots=True)
-class _Verdicts:
-    """Verdicts collected so far."""
-
-    wrong: dict[str, Verdict] = field(default_factory=dict)
-    unknown: set[str] = field(default_factory=set)
-    snapshots: dict[str, RocksDBSnapshot] = field(default_factory=dict)
-
-
 def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHING) -> Step[Verified]:
     """Check the tail of each file, and then all of those whose tail is not that of a complete file.
 
     ``codec`` is the one in which the query compresses deltas and changelogs; the ends of others only say that they are
     not LZ4. Files that were ``fully_read`` are in the outcome, and not read again.
     """
-    verdicts = _Verdicts()
+    verdicts = Verified()
     looked_at: list[StateFile] = []
     for file in files:
         if file.path in fully_read.files:
@@ -122,7 +113,7 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
         for file, content in zip(batch, contents, strict=True):
             _judge_whole(file, content, verdicts)
         del contents, content
-    return Verified(verdicts.wrong, frozenset(verdicts.unknown), verdicts.snapshots).with_all(fully_read)
+    return verdicts.with_all(fully_read)
 
 
 def judge_codec(codec: str) -> Verdict:
@@ -133,7 +124,7 @@ def judge_codec(codec: str) -> Verdict:
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
     """Compare files whose ends say nothing with the size that Spark's checksum file of each records."""
     answers = yield [ReadRequest(file.path + CHECKSUM, 0, _LARGEST_CHECKSUM) for file in files]
-    wrong, known = dict(verified.wrong), set[str]()
+    wrong, known = {**verified.wrong}, set[str]()
     for file, answer in zip(files, answers, strict=True):
         recorded = parse_spark_sidecar(file.path + CHECKSUM, answer) if isinstance(answer, bytes) else None
         if not isinstance(recorded, SparkChecksum):
@@ -151,7 +142,7 @@ def request_tail(file: StateFile) -> ReadRequest:
     return ReadRequest(file.path, file.size - length, length)
 
 
-def _judge_tail(file: StateFile, tail: Answer, verdicts: _Verdicts) -> bool:
+def _judge_tail(file: StateFile, tail: Answer, verdicts: Verified) -> bool:
     """Judge one file by its tail; False where all of it has to be read for that."""
     if isinstance(tail, NotFound):
         verdicts.wrong[file.path] = Verdict(DamageKind.MISSING, "it was gone when ckpt tried to read it")
@@ -170,7 +161,7 @@ def _judge_tail(file: StateFile, tail: Answer, verdicts: _Verdicts) -> bool:
     return True
 
 
-def _judge_whole(file: StateFile, content: Answer, verdicts: _Verdicts) -> None:
+def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
     """Judge one file by all its bytes."""
     if not isinstance(content, bytes):
         verdicts.unknown.add(file.path)
@@ -193,7 +184,7 @@ def _judge_stream(content: bytes) -> Verdict | None:
             return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
 
 
-def _judge_zip(file: StateFile, content: bytes, verdicts: _Verdicts) -> Verdict | None:
+def _judge_zip(file: StateFile, content: bytes, verdicts: Verified) -> Verdict | None:
     """Judge a RocksDB zip: by its central directory, or entry by entry as Spark reads it."""
     snapshot = parse_zip_tail(file.path, content, len(content))
     if isinstance(snapshot, RocksDBSnapshot):

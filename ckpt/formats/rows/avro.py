@@ -6,7 +6,7 @@ maps. A row of an earlier generation is read with its schema; then its fields ar
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -47,7 +47,7 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
         reader = _Reader(blob, len(header))
         try:
             rows.append(reader.record(fields))
-        except (IndexError, struct.error, UnicodeDecodeError):
+        except (IndexError, UnicodeDecodeError):
             raise Unfit(f"a row of {what} ends early, or has other columns than its schema") from None
         if reader.at != len(blob):
             raise Unfit(f"a row of {what} has other columns than its schema")
@@ -132,8 +132,16 @@ class _Reader:
                 return [self._value(element) for _ in self._blocks()]
             case {"type": "map", "keyType": "string", "valueType": str(value)}:
                 return [(self._bytes().decode(), self._value(value)) for _ in self._blocks()]
-            case str() if kind in _READERS:
-                return _READERS[kind](self)
+            case "boolean":
+                return self._take(1) != b"\0"
+            case "string":
+                return self._bytes().decode()
+            case "binary":
+                return self._bytes()
+            case str() if kind in _WHOLE:
+                return self._number()
+            case str() if kind in _REAL:
+                return _REAL[kind].unpack(self._take(_REAL[kind].size))[0]
         name = (
             kind if isinstance(kind, str) else f"{kind.get('type') if isinstance(kind, dict) else kind}, as it is here,"
         )
@@ -153,31 +161,14 @@ class _Reader:
         return number >> 1 ^ -(number & 1)
 
     def _bytes(self) -> bytes:
-        length = self._number()
-        data = self._data[self.at : self.at + length]
-        if length < 0 or len(data) < length:
+        return self._take(self._number())
+
+    def _take(self, count: int) -> bytes:
+        data = self._data[self.at : self.at + count]
+        if count < 0 or len(data) < count:
             raise IndexError
-        self.at += length
+        self.at += count
         return data
-
-    def _boolean(self) -> bool:
-        self.at += 1
-        return self._data[self.at - 1] != 0
-
-    def _float(self, form: str = "<f") -> float:
-        (number,) = struct.unpack_from(form, self._data, self.at)
-        self.at += struct.calcsize(form)
-        return float(number)
-
-
-_READERS: dict[str, Callable[[_Reader], Any]] = {
-    **dict.fromkeys(_WHOLE, lambda reader: reader._number()),
-    "boolean": lambda reader: reader._boolean(),
-    "float": lambda reader: reader._float(),
-    "double": lambda reader: reader._float("<d"),
-    "string": lambda reader: reader._bytes().decode(),
-    "binary": lambda reader: reader._bytes(),
-}
 
 
 def elements(value: bytes, generations: Iterable[int] = (0,)) -> list[bytes]:

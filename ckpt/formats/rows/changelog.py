@@ -9,6 +9,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -30,13 +31,9 @@ class ChangelogRecord(NamedTuple):
 
 def changes_of(data: bytes) -> Iterator[ChangelogRecord]:
     """The records of a changelog that is decompressed. Raises Undecodable where they do not lead to its end mark."""
-    try:
+    with _explaining():
         version, _, at = read_beginning(data)
         yield from _typed(data, at) if version in TYPED else _plain(data, at)
-    except UnknownVersion as name:
-        raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
-    except (struct.error, IndexError, ValueError):
-        raise Undecodable("it ends in the middle of a record") from None
 
 
 def changes_of_key(data: bytes, key: bytes) -> list[ChangelogRecord]:
@@ -44,15 +41,20 @@ def changes_of_key(data: bytes, key: bytes) -> list[ChangelogRecord]:
 
     Several times as fast: of other records only the lengths are read.
     """
-    try:
+    with _explaining():
         version, _, at = read_beginning(data)
-        starts = _find_typed(data, at, key) if version in TYPED else _find_plain(data, at, key)
+        find, read = (_find_typed, _typed) if version in TYPED else (_find_plain, _plain)
+        return [next(read(data, start)) for start in find(data, at, key)]
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    try:
+        yield
     except UnknownVersion as name:
         raise LeftToSpark(f"ckpt does not know changelogs of version {name}") from None
     except (struct.error, IndexError, ValueError):
         raise Undecodable("it ends in the middle of a record") from None
-    read = _typed if version in TYPED else _plain
-    return [next(read(data, start)) for start in starts]
 
 
 def _find_plain(data: bytes, at: int, key: bytes) -> list[int]:

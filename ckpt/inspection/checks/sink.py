@@ -18,7 +18,7 @@ from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, find_plan_ms, match_batch
 from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
-from ckpt.model import FirstStart, Unreadable
+from ckpt.model import PlannedBatch, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast
@@ -485,13 +485,13 @@ def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> Advice | None:
     return BOOK.advise("sink_skipped", fills=join(fills, ", and then "))
 
 
-def build_first_mark(checkpoint: Checkpoint) -> FirstStart | None:
+def build_first_mark(checkpoint: Checkpoint) -> PlannedBatch | None:
     """Build the mark that fits this checkpoint: the batch that is planned and not committed; None: there is none."""
     latest = checkpoint.offsets.latest
     log = checkpoint.offsets.readable(latest)
     if latest is None or log is None or latest in checkpoint.commits:
         return None
-    return FirstStart(latest, log.metadata.timestamp_ms if log.metadata else 0)
+    return PlannedBatch(latest, log.metadata.timestamp_ms if log.metadata else 0)
 
 
 def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:

@@ -221,4 +221,4 @@ def _verify_files(
         done += file.size
         if watcher is not None:
             watcher(done, total)
-    return needed.ends.with_all(Verified(wrong, frozenset(unknown), reasons=unknown))
+    return needed.ends.with_all(Verified(wrong, set(unknown), reasons=unknown))

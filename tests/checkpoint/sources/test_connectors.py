@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.checkpoint.sources.kind import BY_SHAPE, Advance, SourceType, Unit
+from ckpt.checkpoint.sources.connectors import BY_SHAPE
+from ckpt.checkpoint.sources.kind import Advance, SourceType, Unit
 from ckpt.checkpoint.sources.registry import advance, decode, kind_of, source_type
 from ckpt.checkpoint.sources.starts import Begin, StartFacts
 from tests.support.auto_loader import CLOUD_FILES, build
