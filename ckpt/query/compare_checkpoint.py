@@ -80,11 +80,9 @@ def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Sp
         return QueryComparison((), (f"Spark could not plan the query where it was described: {query.unplanned}",))
     there = checkpoint.operators
     names = tuple(_compare_names(query.operators, there, ran=checkpoint.commits.latest is not None))
-    if names:
-        return QueryComparison(names)
-    unknown = tuple(_explain_incomparable(query, there, checkpoint, spark))
-    if unknown:
-        return QueryComparison((), unknown)
+    unknown = () if names else tuple(_explain_incomparable(query, there, checkpoint, spark))
+    if names or unknown:
+        return QueryComparison(names, unknown)
     findings: list[Finding] = []
     for has, wants in zip(there, query.operators, strict=False):
         findings += _compare_modes(has, wants)
@@ -119,7 +117,6 @@ def _list_names(names: Mapping[int, str | None]) -> str:
 def _explain_incomparable(
     query: QueryDescription, there: Sequence[Operator], checkpoint: Checkpoint, spark: Spark
 ) -> Iterator[str]:
-    """Say why schemas cannot be compared."""
     if not there:
         return
     if query.spark is not spark:
@@ -134,7 +131,7 @@ def _explain_incomparable(
             )
     if not all(operator.stores for operator in query.operators or ()):
         yield f"Spark {query.spark} does not say what state a query keeps before it runs: its schemas"
-    missing = [operator.id for operator in there if not any(_map_families(store) for store in operator.stores)]
+    missing = [operator.id for operator in there if not any(map(list_families, operator.stores))]
     if missing:
         yield f"the checkpoint has no schema of operator {missing[0]}"
 
@@ -153,27 +150,27 @@ def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]
         if kind != variable.kind:
             detail = f"variable {variable.name} is a {kind}, in the checkpoint a {variable.kind}"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
-    there = {variable.name for variable in has.variables}
-    for name, kind in wants.variables.items() if there else ():
+    for name, kind in wants.variables.items() if has.variables else ():
         gone = [own.name for own in has.variables if own.kind == kind and own.name not in wants.variables]
-        if name not in there and gone and kind != TIMERS:
+        if all(own.name != name for own in has.variables) and gone and kind != TIMERS:
             detail = f"variable {name} is new, and {' and '.join(gone)} of the checkpoint gone: each a {kind}"
             yield Finding(diagnoses.starting.RENAMED_VARIABLE, path, detail)
 
 
 def _compare_families(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
-    stores = {store.name: _map_families(store) for store in has.stores}
+    for store, old, new in pair_families(has, wants):
+        if old is not None:
+            path = f"state/{has.id}" + ("" if store == "default" else f"/{store}")
+            yield from _compare_family(old, new, path, has.name or wants.name)
+
+
+def pair_families(
+    has: Operator, wants: DescribedOperator
+) -> Iterator[tuple[str, DescribedFamily | None, DescribedFamily]]:
+    """Pair each family of an operator, by the name of its store, with that of a checkpoint; None: it has none."""
+    there = {(store.name, family.name): family for store in has.stores for family in list_families(store)}
     for store in wants.stores:
-        known = stores.get(store.name, {})
-        for family in store.families:
-            if family.name in known:
-                path = f"state/{has.id}" + ("" if store.name == "default" else f"/{store.name}")
-                yield from _compare_family(known[family.name], family, path, has.name or wants.name)
-
-
-def _map_families(store: Store) -> dict[str, DescribedFamily]:
-    """Map the families of a store in a checkpoint to their schemas."""
-    return {family.name: family for family in list_families(store)}
+        yield from ((store.name, there.get((store.name, family.name)), family) for family in store.families)
 
 
 def list_families(store: Store) -> tuple[DescribedFamily, ...]:
@@ -276,9 +273,7 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
     there, newest = history.sources(checkpoint), checkpoint.offsets.newest
     if newest is None or checkpoint.offsets.latest is None or not there:
         return QueryComparison()
-    has_names, wants_names = (
-        any(map(is_given_name, names)) for names in (_list_names_of(there), _list_names_of(query.sources))
-    )
+    has_names, wants_names = (any(is_given_name(each.name) for each in both) for both in (there, query.sources))
     if has_names != wants_names and query.sources:
         detail = f"the sources have {'no ' * (not wants_names)}names, in the checkpoint {'no ' * (not has_names)}names"
         return QueryComparison((Finding(diagnoses.starting.OTHER_NAMING, "sources", detail),))
@@ -300,7 +295,7 @@ def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoi
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
         for wants, has in pairs
-        if has.record is not None and (wants.kind not in _KNOWN or has.type is SourceType.UNKNOWN)
+        if has.record is not None and not _are_known(wants, has)
     )
     return QueryComparison(findings, unknown)
 
@@ -310,15 +305,11 @@ def is_given_name(name: str | None) -> bool:
     return name is not None and not name.isdecimal()
 
 
-def _list_names_of(sources: Sequence[DescribedSource | SourceView]) -> list[str | None]:
-    return [source.name for source in sources]
-
-
 def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpoint: Checkpoint) -> QueryComparison:
     """Compare sources that have names: Spark adds, removes and reorders them by itself (``OffsetMap``)."""
     views = {view.name: view for view in there}
     pairs = [(source, views[source.name]) for source in query.sources if source.name in views]
-    left = [view for view in there if view.name not in _list_names_of(query.sources)]
+    left = [view for view in there if view.name not in [source.name for source in query.sources]]
     findings: list[Finding] = []
     unknown: list[str] = []
     for number, source in enumerate(query.sources):
@@ -326,7 +317,7 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
             continue
         path = name_folder(number, source.name)
         alike = [view for view in left if source.kind == view.type]
-        before = next((view for view in alike if _reads_the_same(source, view)), None)
+        before = next((view for view in alike if _has_read(view, source)), None)
         nameless = next((view for view in alike if not (view.topics or view.files)), None)
         if before is None and nameless is not None:
             unknown.append(
@@ -339,16 +330,25 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
         elif checkpoint.listing.in_folder(path):
             detail = f"{one_line(str(source.name))} was read before, and the newest batch has no offset of it"
             findings.append(Finding(diagnoses.starting.SOURCE_AGAIN, path, detail))
-    for source, view in pairs:
-        if source.kind in _KNOWN and view.type is not SourceType.UNKNOWN and source.kind != view.type:
-            detail = f"{source.kind} in the query, {view.type} in the checkpoint"
-            findings.append(Finding(diagnoses.starting.OTHER_SOURCE, name_folder(view.index, view.name), detail))
+    findings += filter(None, (_find_other_kind(source, view) for source, view in pairs))
     compared = _compare_pairs(pairs, checkpoint)
     return QueryComparison((*findings, *compared.findings), (*unknown, *compared.unknown))
 
 
-def _reads_the_same(wants: DescribedSource, has: SourceView) -> bool:
-    """Tell whether a topic or a file shows that a source reads what another name has read."""
+def _find_other_kind(wants: DescribedSource, has: SourceView) -> Finding | None:
+    if not _are_known(wants, has) or wants.kind == has.type:
+        return None
+    detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
+    return Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
+
+
+def _are_known(wants: DescribedSource, has: SourceView) -> bool:
+    """Tell whether ckpt knows both kinds of source."""
+    return wants.kind in _KNOWN and has.type is not SourceType.UNKNOWN
+
+
+def _has_read(has: SourceView, wants: DescribedSource) -> bool:
+    """Tell whether a topic or a file shows that a source reads what one of the checkpoint has read."""
     if has.kind.reads_files:
         return wants.path is not None and bool(has.files) and not _reads_elsewhere(wants, has)
     return bool(has.topics) and wants.topics is not None and has.topics <= {*wants.topics}
@@ -358,13 +358,12 @@ def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator
     """Find sources of another kind, or that read what another one has read."""
     there = [has for _, has in pairs]
     for wants, has in pairs:
-        known = wants.kind in _KNOWN and has.type is not SourceType.UNKNOWN
-        if known and wants.kind != has.type:
-            detail = f"{wants.kind} in the query, {has.type} in the checkpoint"
-            yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
-        elif known and (_find_missing_topics(wants, has) or _reads_elsewhere(wants, has)):
+        other = _find_other_kind(wants, has)
+        if other is not None:
+            yield other
+        elif _are_known(wants, has) and (_find_missing_topics(wants, has) or _reads_elsewhere(wants, has)):
             others = (view for view in there if view.index != has.index and view.type is has.type)
-            index = next((view.index for view in others if _fits(wants, view)), None)
+            index = next((view.index for view in others if _has_read(view, wants)), None)
             if index is not None:
                 detail = f"it reads what source {index} of the checkpoint has read: have they changed places?"
                 yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
@@ -401,15 +400,14 @@ def _leave_out(source: SourceView, topics: frozenset[str]) -> str:
 
 def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:
     """Tell whether the files that a source has read are in another folder than the query reads."""
-    if wants.path is None or not has.files or any(c in wants.path for c in "*?[{"):
+    if wants.path is None or not has.files or has_pattern(wants.path):
         return False
     return not any(is_inside(unquote(path), wants.path) for path in has.files)
 
 
-def _fits(wants: DescribedSource, has: SourceView) -> bool:
-    if has.kind.reads_files:
-        return bool(has.files) and not _reads_elsewhere(wants, has)
-    return not _find_missing_topics(wants, has)
+def has_pattern(path: str) -> bool:
+    """Tell whether a path is a pattern of Hadoop's, such as ``/logs/*``."""
+    return any(sign in path for sign in "*?[{")
 
 
 def _find_missing_topics(wants: DescribedSource, has: SourceView) -> frozenset[str]:

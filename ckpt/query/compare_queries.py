@@ -111,13 +111,11 @@ def compare_signatures(
         return ()
     pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
     has_readings = None not in (old.session, new.session)
-    views = (
-        _View(old.sources, {number: number for number in sources.values()}, has_readings),
-        _View(new.sources, sources, has_readings),
-    )
+    own = _View(old.sources, {number: number for number in sources.values()}, has_readings)
+    view = _View(new.sources, sources, has_readings)
     compared = []
     for has, wants, before, number in pairs:
-        pair = _OperatorPair(has, wants, *views)
+        pair = _OperatorPair(has, wants, own, view)
         parts = (*pair.compare(), *_compare_sessions(old, new, pair))
         if old.spark is not new.spark:
             parts = tuple(_doubt(part) for part in parts)
@@ -156,7 +154,8 @@ def compare_watermarks(
     before = {f"{own.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in old.watermarks}
     after = {f"{view.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in new.watermarks}
     if before != after:
-        why = f"the watermark is {_join_texts(after) or 'gone'}, before {_join_texts(before) or 'there was none'}"
+        was, now = (", ".join(map(spell, sorted(texts))) for texts in (before, after))
+        why = f"the watermark is {now or 'gone'}, before {was or 'there was none'}"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why, silent=True)
 
 
@@ -199,6 +198,11 @@ class _View:
                 parts.append(text[at])
                 at += 1
         return "".join(parts)
+
+    def translate_key(self, text: str) -> str:
+        """Rewrite a key; of a window only its column stays, because its times are compared apart."""
+        window = _WINDOW.match(text)
+        return self.translate(text if window is None else text.rsplit(", ", 1 if window[1] else 3)[0])
 
     def _translate_union(self, text: str) -> str:
         branches = []
@@ -266,7 +270,7 @@ class _OperatorPair:
     def _compare_keys(
         self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression], side: str | None = None
     ) -> Iterator[PartComparison]:
-        matching = _match(*self._translate_each(old, new))
+        matching = self._match(old, new)
         fits = _have_same_types(old, new)
         for number, wants in enumerate(new):
             before, name = matching.get(number), _name_column(wants)
@@ -291,9 +295,8 @@ class _OperatorPair:
     def _compare_aggregates(
         self, old: Sequence[DescribedAggregate], new: Sequence[DescribedAggregate]
     ) -> Iterator[PartComparison]:
-        texts = [[self.before.translate(_spell_kept(part)) for part in old]]
-        texts.append([self.after.translate(_spell_kept(part)) for part in new])
-        matching = _match(*texts)
+        before_texts = [self.before.translate(_spell_aggregate(part, part.kept)) for part in old]
+        matching = _match(before_texts, [self.after.translate(_spell_aggregate(part, part.kept)) for part in new])
         types = [[bare(buffer.type) for part in parts for buffer in part.buffers] for parts in (old, new)]
         fits = types[0] == types[1]
         for number, wants in enumerate(new):
@@ -302,8 +305,7 @@ class _OperatorPair:
             if sources:
                 made = " and ".join(spell(old[ordinal].sql) for ordinal in sorted({*sources}))
                 why = f"{name} is made of {made}"
-                part = PartComparison(PartKind.VALUE, None, number, Knowledge.FULL, why, silent=fits, made_of=sources)
-                yield part
+                yield PartComparison(PartKind.VALUE, None, number, Knowledge.FULL, why, silent=fits, made_of=sources)
                 continue
             if before is None:
                 instead = f", before {spell(_spell_aggregate(old[number]))}" if number < len(old) and fits else ""
@@ -312,10 +314,9 @@ class _OperatorPair:
                 verdict = Knowledge.FROM_NOW_ON if known else Knowledge.IMPOSSIBLE
                 yield PartComparison(PartKind.VALUE, None, number, verdict, why, silent=fits)
                 continue
-            verdict = Knowledge.UNKNOWN if "?" in wants.sql else Knowledge.FULL
             pairs = zip(old[before].buffers, wants.buffers, strict=False)
-            if any(bare(a.type) != bare(b.type) and not is_wider(b.type, a.type) for a, b in pairs):
-                verdict = Knowledge.UNKNOWN
+            kept = "?" not in wants.sql and all(takes_values(b.type, a.type) for a, b in pairs)
+            verdict = Knowledge.FULL if kept else Knowledge.UNKNOWN
             moved = before != number
             why = f"{name} is at place {number + 1}, before {before + 1}" if moved else name
             reread = self._find_reread(wants.sql, plain=wants.declarative is True)
@@ -411,16 +412,15 @@ class _OperatorPair:
         for side, has, wants in (("left", old.left, new.left), ("right", old.right, new.right)):
             yield from self._compare_keys(has.keys, wants.keys, side)
             yield from self._compare_columns(has, wants, side)
-        if "LeftSemi" in (old.how, new.how) and old.how != new.how:
+        if old.how == "LeftSemi" != new.how:
             why = f"the join is {new.how}, before {old.how}, which keeps no row that was joined"
-            if old.how == "LeftSemi":
-                yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
             why = "the condition of the join is another one: pairs that it refused before do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
     def _compare_columns(self, old: DescribedSide, new: DescribedSide, side: str) -> Iterator[PartComparison]:
-        matching = _match(*self._translate_each(old.columns, new.columns))
+        matching = self._match(old.columns, new.columns)
         fits = _have_same_types(old.columns, new.columns)
         for number, wants in enumerate(new.columns):
             before, name = matching.get(number), f"{_name_column(wants)} of the {side} side"
@@ -455,20 +455,9 @@ class _OperatorPair:
             why = f"ckpt does not see all of what decides which rows count ({'; '.join(hidden)})"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
-    def _translate_each(
-        self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]
-    ) -> tuple[list[str], list[str]]:
-        return [_normalize_key(self.before, part.sql) for part in old], [
-            _normalize_key(self.after, part.sql) for part in new
-        ]
-
-
-def _normalize_key(view: _View, text: str) -> str:
-    """Normalize a key; of a window only its column stays, because its times are compared apart."""
-    window = _WINDOW.match(text)
-    if window is None:
-        return view.translate(text)
-    return view.translate(text.rsplit(", ", 1 if window[1] else 3)[0])
+    def _match(self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> dict[int, int]:
+        before, after = ([part.sql for part in parts] for parts in (old, new))
+        return _match([*map(self.before.translate_key, before)], [*map(self.after.translate_key, after)])
 
 
 def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
@@ -490,23 +479,17 @@ def _have_same_types(old: Sequence[DescribedExpression], new: Sequence[Described
 
 def _judge_column(old: DescribedExpression, new: DescribedExpression) -> Knowledge:
     """Judge a column that computes the same: its type, and whether its computation can be seen."""
-    alike = bare(old.type) == bare(new.type) or is_wider(new.type, old.type)
-    return Knowledge.FULL if alike and "?" not in new.sql else Knowledge.UNKNOWN
-
-
-def _spell_kept(part: DescribedAggregate) -> str:
-    """Write what decides the state of an aggregate."""
-    return _spell_aggregate(part if part.kept is None else replace(part, sql=part.kept))
+    return Knowledge.FULL if takes_values(new.type, old.type) and "?" not in new.sql else Knowledge.UNKNOWN
 
 
 def _spell_argument(part: DescribedAggregate) -> str:
-    """Write the argument and the filter of a function."""
-    return _spell_aggregate(replace(part, sql=part.sql.partition("(")[2]))
+    return _spell_aggregate(part, part.sql.partition("(")[2])
 
 
-def _spell_aggregate(part: DescribedAggregate) -> str:
+def _spell_aggregate(part: DescribedAggregate, sql: str | None = None) -> str:
+    """Write a function with its filter; ``sql`` is the part of it that counts, if that is not all."""
     distinct = "DISTINCT " if part.distinct else ""
-    return f"{distinct}{part.sql}" + (f" FILTER ({part.filter})" if part.filter is not None else "")
+    return f"{distinct}{sql or part.sql}" + (f" FILTER ({part.filter})" if part.filter is not None else "")
 
 
 def _name_column(part: DescribedExpression) -> str:
@@ -532,6 +515,11 @@ def is_wider(new: Json, old: Json) -> bool:
     return False
 
 
+def takes_values(new: Json, old: Json) -> bool:
+    """Tell whether a column of one type takes all values of another."""
+    return bare(new) == bare(old) or is_wider(new, old)
+
+
 def _times(window: DescribedWindow) -> tuple[int, int, int]:
     return window.length_us, window.slide_us, window.offset_us
 
@@ -540,20 +528,18 @@ def judge_window(
     part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
 ) -> PartComparison:
     """Judge a longer window that is made of the old ones: those that the watermark has passed are not in the state."""
-    longer_us = None if old is None else find_longer_gap(old, wants)
-    if part.kind is PartKind.WINDOW and longer_us is not None:
-        if watermark_ms <= 0:
-            return replace(part, verdict=Knowledge.FULL)
-        until = instant(watermark_ms + longer_us // 1000)
-        why = (
-            f"{part.why}: sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
-        )
-        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
-    if part.kind is not PartKind.WINDOW or old is None or not is_coarser(old.window, wants.window):
+    if part.kind is not PartKind.WINDOW or old is None:
         return part
-    assert wants.window is not None
+    longer_us = find_longer_gap(old, wants)
+    if longer_us is None and not is_coarser(old.window, wants.window):
+        return part
     if watermark_ms <= 0:
         return replace(part, verdict=Knowledge.FULL)
+    if longer_us is not None:
+        until = instant(watermark_ms + longer_us // 1000)
+        lack = f"sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
+        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{part.why}: {lack}")
+    assert wants.window is not None
     began = find_window_start(watermark_ms * 1000, wants.window.length_us, wants.window.offset_us) // 1000
     late = f"{part.why}: rows that were too late for an old window are not in the state, if there were any"
     if began == watermark_ms:
@@ -571,7 +557,7 @@ def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool
     """Tell whether each new window is made of old ones, whose groups can be merged as long as none was evicted."""
     if old is None or new is None or _times(old) == _times(new):
         return False
-    tumbling = old.length_us == old.slide_us and new.length_us == new.slide_us
+    tumbling = all(each.length_us == each.slide_us for each in (old, new))
     return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
 
 
@@ -596,10 +582,6 @@ def _spell_window(window: DescribedWindow) -> str:
     if window.offset_us:
         parts.append(f"from {window.offset_us / 1_000_000:g} s")
     return " ".join(parts)
-
-
-def _join_texts(texts: set[str]) -> str:
-    return ", ".join(map(spell, sorted(texts)))
 
 
 def _find_end(text: str, start: int) -> int | None:

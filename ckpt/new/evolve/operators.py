@@ -15,7 +15,7 @@ from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.columns import plan_columns
 from ckpt.new.evolve.origins import ColumnChoices, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
-from ckpt.query.compare_checkpoint import fits_schema, list_families
+from ckpt.query.compare_checkpoint import fits_schema, pair_families
 from ckpt.query.compare_queries import Knowledge, OperatorComparison, PartComparison, find_worst
 from ckpt.query.description import DescribedOperator, QueryDescription
 
@@ -100,16 +100,12 @@ def _fits(has: Operator, wants: DescribedOperator) -> bool:
         return has.name in (None, wants.name)
     if {store.name for store in has.stores} != {store.name for store in wants.stores}:
         return False
-    stores = {store.name: {family.name: family for family in list_families(store)} for store in has.stores}
-    pairs = [(stores[store.name].get(family.name), family) for store in wants.stores for family in store.families]
-    may_differ = wants.name in TRANSFORM_WITH_STATE  # whose variables come and go
-    if not may_differ and any(old is None for old, _ in pairs):
-        return False
     with_values = wants.name != OperatorName.DEDUPLICATION  # Spark does not compare the values of these
     return all(
-        fits_schema(new.key, old.key) and (not with_values or fits_schema(new.value, old.value))
-        for old, new in pairs
-        if old is not None
+        wants.name in TRANSFORM_WITH_STATE  # whose variables come and go
+        if old is None
+        else fits_schema(new.key, old.key) and (not with_values or fits_schema(new.value, old.value))
+        for _, old, new in pair_families(has, wants)
     )
 
 

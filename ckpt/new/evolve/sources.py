@@ -19,7 +19,7 @@ from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.query.compare_checkpoint import is_given_name
+from ckpt.query.compare_checkpoint import has_pattern, is_given_name
 from ckpt.query.compare_queries import Knowledge
 from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.storage import Storage
@@ -278,9 +278,7 @@ def _is_certain(has: SourceView, wants: DescribedSource) -> bool:
 
 
 def _reads_in(has: SourceView, folder: str) -> bool:
-    if any(sign in folder for sign in "*?[{"):
-        return True
-    return all(is_inside(unquote(path), folder) for path in has.files)
+    return has_pattern(folder) or all(is_inside(unquote(path), folder) for path in has.files)
 
 
 def _describe_kept(has: SourceView, wants: DescribedSource, new: int) -> SourceChange:
