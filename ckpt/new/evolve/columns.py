@@ -33,9 +33,9 @@ from ckpt.query.compare_queries import (
     bare,
     find_longer_gap,
     is_coarser,
-    is_wider,
     judge_window,
     spell,
+    takes_values,
 )
 from ckpt.query.description import DescribedAggregate, DescribedOperator, spell_schema
 from ckpt.state.reading.columns import flat_columns
@@ -44,6 +44,15 @@ _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain colu
 _EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
 _MATCHED = "matched"  # of a join side: whether a row was joined already
+
+
+_SINGLE = (
+    OperatorName.AGGREGATION,
+    OperatorName.DEDUPLICATION,
+    OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+    OperatorName.GROUPS_IN_PANDAS,
+)
+"""Operators of one store whose values have a row for each key."""
 
 
 class ColumnPlan(NamedTuple):
@@ -56,18 +65,17 @@ class ColumnPlan(NamedTuple):
 def plan_columns(
     has: Operator,
     wants: DescribedOperator,
-    parts: Sequence[PartComparison] | None,
     old: DescribedOperator | None,
+    compared: Sequence[PartComparison],
     choices: ColumnChoices,
     watermark_ms: int,
 ) -> ColumnPlan:
     """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
 
-    ``parts`` and ``old`` are of the query that wrote the state, where that is known. Raises NoWay.
+    ``old`` wrote the state, where that is known, and was ``compared`` then. Raises NoWay.
     """
-    if parts is not None:
-        parts = [judge_window(part, old, wants, watermark_ms) for part in parts]
-    planner = _ColumnPlanner(has, wants, parts, old, choices)
+    parts = tuple(judge_window(part, old, wants, watermark_ms) for part in compared)
+    planner = _ColumnPlanner(has, wants, old, parts, choices)
     plan = planner.plan()
     known = wants.metadata_version == (2 if has.schema_paths else 1)
     mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
@@ -114,38 +122,36 @@ class _StorePair:
 class _ColumnPlanner:
     has: Operator
     wants: DescribedOperator
-    parts: Sequence[PartComparison] | None
-    old: DescribedOperator | None
+    old: DescribedOperator | None  # None: nobody knows what the state is computed from
+    parts: tuple[PartComparison, ...]  # of both operators
     choices: ColumnChoices
 
     def refuse(self, why: str | Words) -> NoWay:
-        """Make an error that names the operator."""
         return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
 
     def _refuse_part(self, part: PartComparison, because: str) -> NoWay:
         return self.refuse(plain(part.why) + f" ({part.verdict}){because}")
 
     def plan(self) -> ColumnPlan:
-        for part in self.parts or ():
+        for part in self.parts:
             if part.kind is PartKind.WINDOW and not self._has_longer_windows and self._longer_gap_us is None:
                 raise self._refuse_part(part, ". Spark would start and mix old and new values")
-        match self.wants.name:
-            case OperatorName.AGGREGATION | OperatorName.DEDUPLICATION | OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
-                return self._plan_single()
-            case OperatorName.GROUPS_IN_PANDAS:
-                return self._plan_single()
-            case OperatorName.SESSIONS:
-                return self._plan_sessions()
-            case OperatorName.JOIN:
-                return self._plan_join()
-            case name if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
-                return ColumnPlan(*plan_variables(self.has, self.wants, self.choices, self.refuse))
-        for part in self.parts or ():
+        name, pairs = self.wants.name, self._pair_stores()
+        if name in _SINGLE:
+            return self._plan_single(*pairs) if pairs else ColumnPlan((), self.parts)
+        if name == OperatorName.SESSIONS:
+            return self._plan_sessions(*pairs) if pairs else ColumnPlan((), self.parts)
+        if name == OperatorName.JOIN:
+            return self._plan_join(pairs)
+        if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
+            return ColumnPlan(*plan_variables(self.has, self.wants, self.choices, self.refuse))
+        for part in self.parts:
             if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
                 raise self._refuse_part(part, ", and ckpt does not change columns of this operator")
-        if self.parts is None and not self._fits():
+        fits = all(_have_types(*sides.list_columns(word)) for sides in pairs for word in ("key", "value"))
+        if self.old is None and not fits:
             raise self.refuse("its columns differ, and ckpt does not change those of this operator")
-        return ColumnPlan((), tuple(self.parts or ()))
+        return ColumnPlan((), self.parts)
 
     @property
     def _has_longer_windows(self) -> bool:
@@ -164,9 +170,6 @@ class _ColumnPlanner:
         """Raise NoWay for a column whose old values are none of the new one, as far as can be told."""
         if part.silent and part.verdict in (Knowledge.IMPOSSIBLE, Knowledge.UNKNOWN):
             raise self._refuse_part(part, ". Spark would start and mix old and new values")
-
-    def _fits(self) -> bool:
-        return all(_have_types(*sides.list_columns(word)) for sides in self._pair_stores() for word in ("key", "value"))
 
     @property
     def _has_families(self) -> bool:
@@ -194,11 +197,7 @@ class _ColumnPlanner:
             for own in store.column_families
         ]
 
-    def _plan_single(self) -> ColumnPlan:
-        """Plan the store of an aggregation or a deduplication."""
-        (sides,) = self._pair_stores() or (None,)
-        if sides is None:
-            return ColumnPlan((), tuple(self.parts or ()))
+    def _plan_single(self, sides: _StorePair) -> ColumnPlan:
         key, merges, key_parts = self._plan_key(sides)
         value_parts: tuple[PartComparison, ...]
         if self.wants.name == OperatorName.AGGREGATION:
@@ -211,18 +210,15 @@ class _ColumnPlanner:
             value, value_parts = None, ()
         gone = next((part.why for part in key_parts if part.new is None), "groups become one")
         merging = plan_merges(self.wants, gone, self.refuse, value) if merges else None
-        others = tuple(part for part in self.parts or () if part.kind not in (PartKind.KEY, PartKind.VALUE))
+        others = tuple(part for part in self.parts if part.kind not in (PartKind.KEY, PartKind.VALUE))
         parts = (*key_parts, *value_parts, *others)
         if key is None and value is None:
             return ColumnPlan((), parts)
         return ColumnPlan((StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, value, merging),), parts)
 
-    def _plan_sessions(self) -> ColumnPlan:
+    def _plan_sessions(self, sides: _StorePair) -> ColumnPlan:
         """Plan the aggregates of session windows; their keys, which values repeat, stay as they are."""
-        (sides,) = self._pair_stores() or (None,)
-        if sides is None:
-            return ColumnPlan((), tuple(self.parts or ()))
-        others = tuple(part for part in self.parts or () if part.kind is not PartKind.VALUE)
+        others = tuple(part for part in self.parts if part.kind is not PartKind.VALUE)
         lead = len(sides.list_columns("key")[0])
         added_us = self._longer_gap_us
         moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
@@ -238,31 +234,26 @@ class _ColumnPlanner:
         value = tuple(map(ColumnOrigin, range(count))) if value is None else value
         shifted = (origin if origin.old is None else replace(origin, old=origin.old + lead) for origin in value)
         origins = (*map(ColumnOrigin, range(lead)), *shifted)
-        sessions = None
-        if added_us is not None:
-            fields = (fields_of(sides.new_value) or [])[:lead]
-            sessions = LongerSessions(lead, _find_session(fields, self.refuse), added_us)
+        sessions = None if added_us is None else _find_sessions(sides.new_value, lead, added_us, self.refuse)
         columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
         return ColumnPlan((columns,), (*others, *value_parts))
 
     def _plan_key(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
-        if self.parts is not None and self.wants.keys is None and old == new:
+        if self.old is not None and self.wants.keys is None and old == new:
             return None, False, ()
-        parts = [part for part in self.parts or () if part.kind is PartKind.KEY]
-        if self.parts is not None and None not in (self.old, self.old and self.old.keys, self.wants.keys):
-            assert self.old is not None
-            if len(self.old.keys or ()) != len(old) or len(self.wants.keys or ()) != len(new):
+        if self.old is not None and self.old.keys is not None and self.wants.keys is not None:
+            if len(self.old.keys) != len(old) or len(self.wants.keys) != len(new):
                 raise self.refuse("ckpt cannot tell which column of the key is which")
-            matching: dict[int | None, int | None] = {part.new: part.old for part in parts if part.new is not None}
-            why = {part.new: part for part in parts}
+            why = {part.new: part for part in self.parts if part.kind is PartKind.KEY}
+            matching = {number: part.old for number, part in why.items()}
         else:
             matching, why = self._match_key_names(old, new), {}
         origins, judged = [], []
         defaults = {ordinal: name for name, ordinal in sides.name_columns("key")[1].items()}
         for number, (name, kind) in enumerate(new):
             before, part = matching.get(number), why.get(number)
-            text = self._find_default(defaults.get(number), name)
+            text = self.choices.find_default(defaults.get(number, name), name)
             if text is not None:
                 origins.append(ColumnOrigin(None, text, given=True))
                 explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
@@ -293,7 +284,7 @@ class _ColumnPlanner:
     def _judge_gone_keys(self, sides: _StorePair, taken: Collection[int | None]) -> Iterator[PartComparison]:
         """Judge the columns of the old key that the new one lacks. Raises NoWay."""
         expires = self.wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK
-        verdict = Knowledge.FULL if self.parts is not None and not expires else Knowledge.UNKNOWN
+        verdict = Knowledge.FULL if self.old is not None and not expires else Knowledge.UNKNOWN
         fields = fields_of(sides.old.key_schema) or []
         for before, (name, _) in enumerate(named_fields(sides.old.key_schema)):
             if before in taken:
@@ -312,19 +303,12 @@ class _ColumnPlanner:
             return None
         return window.length_us, window.offset_us
 
-    def _find_default(self, column: str | None, name: str) -> str | None:
-        for word in (column, name):
-            if word is not None and word in self.choices.defaults:
-                self.choices.used.add(f"default {word}")
-                return self.choices.defaults[word]
-        return None
-
     def _match_key_names(
         self, old: list[tuple[str, Json]], new: list[tuple[str, Json]]
     ) -> dict[int | None, int | None]:
         """Match by names, which can mislead; by places where names say nothing and all types are the same."""
         names = [name for name, _ in old]
-        named = all(_are_names([name for name, _ in fields]) for fields in (old, new))
+        named = _are_names(old) and _are_names(new)
         by_name: dict[int | None, int | None] = {
             number: names.index(name) for number, (name, _) in enumerate(new) if name in names
         }
@@ -338,7 +322,7 @@ class _ColumnPlanner:
         old, new = sides.list_columns("value")
         aggregates = self.wants.aggregates
         if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
-            if _have_types(old, new) and (self.parts is None or aggregates is None):
+            if _have_types(old, new) and (self.old is None or aggregates is None):
                 return None, ()
             raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
         starts = self._match_aggregates(sides, aggregates, old)
@@ -362,14 +346,12 @@ class _ColumnPlanner:
         taken = {origin.old for origin in origins if not origin.derived}
         if sum(origin.old is not None and not origin.derived for origin in origins) > len(taken - {None}):
             raise self.refuse(BOOK.text("evolve_same_column"))
-        if self.parts is not None:
-            gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
-            kept = {part.old for part in judged}
-            judged += [part for part in gone if part.old not in kept]
-        else:
-            for ordinal, (name, _) in enumerate(old):
-                if ordinal not in taken:
-                    judged.append(PartComparison(PartKind.VALUE, ordinal, None, Knowledge.FULL, f"{name} is gone"))
+        gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
+        kept = {part.old for part in judged} if self.old is not None else taken
+        if self.old is None:
+            names = enumerate(name for name, _ in old)
+            gone = [PartComparison(PartKind.VALUE, at, None, Knowledge.FULL, f"{name} is gone") for at, name in names]
+        judged += [part for part in gone if part.old not in kept]
         return _drop_same(origins, old, new), tuple(judged)
 
     def _derive(self, aggregate: DescribedAggregate, places: Sequence[int]) -> Iterator[ColumnOrigin]:
@@ -387,7 +369,7 @@ class _ColumnPlanner:
         """Find the first old column of each aggregate, or None where it is new; and its verdict."""
         before = None if self.old is None else self.old.aggregates
         mapped = self._read_map(sides, aggregates)
-        if self.parts is not None and before is not None:
+        if before is not None:
             if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
                 raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
             places = _list_starts(before)
@@ -457,7 +439,7 @@ class _ColumnPlanner:
         for column, source in self.choices.mapped.items():
             if column not in new or (source != "-" and source not in old):
                 continue
-            self.choices.used.add(f"map_column {column}")
+            self.choices.find_source(column)
             ordinal = new[column]
             number = max(number for number, start in enumerate(starts) if start <= ordinal)
             start = None if source == "-" else old[source] - (ordinal - starts[number])
@@ -467,15 +449,15 @@ class _ColumnPlanner:
             mapped[number] = start
         return mapped
 
-    def _plan_join(self) -> ColumnPlan:
+    def _plan_join(self, pairs: Sequence[_StorePair]) -> ColumnPlan:
         """Plan both sides: their columns, and wider types of keys."""
         stores: list[StoreColumns] = []
         planned: set[str | None] = set()
-        judged = [part for part in self.parts or () if part.kind is not PartKind.VALUE]
+        judged = [part for part in self.parts if part.kind is not PartKind.VALUE]
         for part in judged:
             if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):
                 raise self._refuse_part(part, ", and ckpt only widens the keys of a join")
-        for sides in self._pair_stores():
+        for sides in pairs:
             key, origins = self._widen_key(sides), None
             indexed = sides.old.name.endswith((JOIN_ROWS, TIMED_ROWS, TIMED_KEYS))
             if indexed and not sides.old.name.endswith(TIMED_KEYS):
@@ -483,13 +465,13 @@ class _ColumnPlanner:
                 origins, parts = self._plan_side(sides, side)
                 judged += parts
                 planned.add(side)
-                if key is not None and self.parts is None:
+                if key is not None and self.old is None:
                     why = f"key columns of the {side} side, by their places"
                     judged.append(PartComparison(PartKind.KEY, 0, 0, Knowledge.UNKNOWN, why, side=side))
             if key is not None or origins is not None:
                 columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, origins, indexed=indexed)
                 stores.append(columns)
-        judged += [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side not in planned]
+        judged += [part for part in self.parts if part.kind is PartKind.VALUE and part.side not in planned]
         if not stores or not self._has_families:
             return ColumnPlan(tuple(stores), tuple(judged))
         return ColumnPlan((self._join_families(stores),), tuple(judged))
@@ -536,12 +518,12 @@ class _ColumnPlanner:
 
     def _plan_side(self, sides: _StorePair, side: str) -> tuple[tuple[ColumnOrigin, ...] | None, list[PartComparison]]:
         old, new = sides.list_columns("value")
-        own = [part for part in self.parts or () if part.kind is PartKind.VALUE and part.side == side]
+        own = [part for part in self.parts if part.kind is PartKind.VALUE and part.side == side]
         flags = [int(bool(fields) and fields[-1] == (_MATCHED, "boolean")) for fields in (old, new)]
         for part in own:
             self._check_certain(part)
         joins = [operator.join for operator in (self.old, self.wants) if operator is not None and operator.join]
-        if self.parts is not None and len(joins) > 1:
+        if len(joins) > 1:
             known = [getattr(join, side).columns for join in joins]
             if [len(old) - flags[0], len(new) - flags[1]] != [len(columns) for columns in known]:
                 raise self.refuse(f"ckpt cannot tell which column of the {side} side is which")
@@ -574,13 +556,13 @@ class _ColumnPlanner:
         self, old: list[tuple[str, Json]], new: list[tuple[str, Json]], side: str
     ) -> dict[int, int | None]:
         names = [name for name, _ in old]
-        if not (_are_names(names) and _are_names([name for name, _ in new])):
+        if not (_are_names(old) and _are_names(new)):
             raise self.refuse(BOOK.text("evolve_same_name", side=side))
         return {number: names.index(name) if name in names else None for number, (name, _) in enumerate(new)}
 
     def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:
         """Raise NoWay unless each value of the old column is one of the new type."""
-        if bare(old[1]) != bare(new[1]) and not is_wider(new[1], old[1]):
+        if not takes_values(new[1], old[1]):
             types = f"{spell_schema(new[1])}, in the state {old[0]} is {spell_schema(old[1])}"
             raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
 
@@ -608,9 +590,10 @@ def _drop_same(
     return None if same else tuple(origins)
 
 
-def _are_names(names: Sequence[str]) -> bool:
-    """Tell whether each of them says what a column is."""
-    return len(set(names)) == len(names) and _UNNAMED not in names
+def _are_names(fields: Sequence[tuple[str, Json]]) -> bool:
+    """Tell whether each name says what a column is."""
+    names = {name for name, _ in fields}
+    return len(names) == len(fields) and _UNNAMED not in names
 
 
 def plan_merges(
@@ -650,21 +633,19 @@ def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
     sessions, lead = None, 0
     if wants.name == OperatorName.SESSIONS:
         lead = len(list(named_fields(store.key_schema)))
-        fields = (fields_of(store.value_schema) or [])[:lead]
-        sessions = LongerSessions(lead, _find_session(fields, refuse), 0)
-    kept = [(name, bare(kind)) for name, kind in list(named_fields(store.value_schema))[lead:]]
-    if wants.aggregates is not None and [kind for _, kind in kept] != [
-        kind for _, kind in _list_buffers(wants.aggregates)
-    ]:
+        sessions = _find_sessions(store.value_schema, lead, 0, refuse)
+    kept = [bare(kind) for _, kind in named_fields(store.value_schema)][lead:]
+    if wants.aggregates is not None and kept != [kind for _, kind in _list_buffers(wants.aggregates)]:
         raise refuse("its state does not have the columns of the query that is described")
     return StoreColumns(store.name, store.key_schema, store.value_schema, merges=merges, sessions=sessions)
 
 
-def _find_session(fields: Sequence[Json], refuse: Refuse) -> int:
-    window = next((number for number, field in enumerate(fields) if _get_metadata(field).get(_SESSION) is True), None)
+def _find_sessions(values: Json, lead: int, added_us: int, refuse: Refuse) -> LongerSessions:
+    fields = enumerate((fields_of(values) or [])[:lead])
+    window = next((number for number, field in fields if _get_metadata(field).get(_SESSION) is True), None)
     if window is None:
         raise refuse("ckpt cannot tell which column of its state is the session")
-    return window
+    return LongerSessions(lead, window, added_us)
 
 
 def _list_buffers(aggregates: Sequence[DescribedAggregate]) -> list[tuple[str, str]]:

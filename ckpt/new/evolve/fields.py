@@ -13,7 +13,7 @@ from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import ColumnFamily, Json, Operator, StateVariable
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.origins import ColumnChoices, ColumnOrigin, FamilyColumns, StoreColumns, is_nullable
-from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, is_wider
+from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, takes_values
 from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
 
 _WRAPPERS = ("groupState", "value")  # structs that Spark puts around the fields of a user
@@ -47,7 +47,7 @@ class FieldPlanner:
                 inner = self.plan(was, kind, path if name in _WRAPPERS else label)
                 origins.append(ColumnOrigin(source, fields=inner))
                 continue
-            if bare(was) != bare(kind) and not is_wider(kind, was):
+            if not takes_values(kind, was):
                 types = f"{spell_schema(kind)}, in the state {spell_schema(was)}"
                 raise self.refuse(f"{label} is {types}: ckpt makes no such values of those")
             if name != before[source][0] or bare(was) != bare(kind) or source != number:
@@ -64,9 +64,7 @@ class FieldPlanner:
 
     def _plan_new(self, name: str, kind: Json, label: str, *, nullable: bool) -> ColumnOrigin:
         """Plan a field that the state does not have. Raises NoWay."""
-        if label in self.choices.defaults:
-            self.choices.used.add(f"default {label}")
-            text = self.choices.defaults[label]
+        if (text := self.choices.find_default(label)) is not None:
             by_default = words("{label} is {text} in all of the state, as {--default} says", label=label, text=text)
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, by_default))
             return ColumnOrigin(None, text, given=True)
@@ -87,9 +85,8 @@ class FieldPlanner:
         answered = set()
         for number, (name, _) in enumerate(new):
             label = _join(path, name)
-            source = self.choices.mapped.get(label)
+            source = self.choices.find_source(label)
             if source is not None:
-                self.choices.used.add(f"map_column {label}")
                 own = [_join(path, each) for each in names]
                 if source != "-" and source not in own:
                     raise self.refuse(f"{source} is not in the state, which has {', '.join(own)}")
@@ -109,11 +106,7 @@ class FieldPlanner:
             if in_place and number in free:  # as Spark does it, which passes over names
                 matching[number] = number
                 continue
-            rivals = [
-                _join(path, names[source])
-                for source in free
-                if bare(old[source][1]) == bare(kind) or is_wider(kind, old[source][1])
-            ]
+            rivals = [_join(path, names[source]) for source in free if takes_values(kind, old[source][1])]
             if rivals:
                 ask = ask_old("map_column", label, rivals[0])
                 raise self.refuse(BOOK.text("evolve_which_field", label=label, rivals=" or ".join(rivals), asked=ask))
@@ -173,9 +166,8 @@ def _match_variables(
     """Find the old name of each variable; None: it is new. Raises NoWay where one may have been renamed."""
     sources: dict[str, str | None] = {name: name if name in old else None for name in new}
     for name in new:
-        source = choices.mapped.get(name)
+        source = choices.find_source(name)
         if source is not None:
-            choices.used.add(f"map_column {name}")
             if source not in ("-", *old):
                 raise refuse(f"{source} is no variable of the state, which has {', '.join(old)}")
             sources[name] = None if source == "-" else source

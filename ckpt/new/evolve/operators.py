@@ -123,25 +123,24 @@ def judge_operators(
     there: Sequence[Operator],
     query: QueryDescription,
     old: QueryDescription | None,
-    compared: Sequence[OperatorComparison],
+    compared_operators: Sequence[OperatorComparison],
     choices: ColumnChoices,
     watermark_ms: int,
 ) -> Iterator[OperatorChange]:
     """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
 
-    ``compared`` are the operators of both queries where the old one is known; the watermark is of the newest batch.
+    ``compared_operators`` are those of both queries where the old one is known; the watermark is of the newest batch.
     """
-    by_new = {comparison.new: comparison for comparison in compared}
+    parts = {pair.new: pair.parts for pair in compared_operators}
     by_id = {operator.id: operator for operator in there}
     for change in changes:
         if change.new is None or change.old is None or query.operators is None:
             yield change
             continue
-        comparison = by_new.get(change.new)
-        wrote = old.operators[change.old] if comparison is not None and old is not None and old.operators else None
-        parts = None if comparison is None else comparison.parts
-        plan = plan_columns(by_id[change.old], query.operators[change.new], parts, wrote, choices, watermark_ms)
-        if parts is None and not plan.stores:
+        compared = parts.get(change.new, ())
+        wrote = old.operators[change.old] if change.new in parts and old is not None and old.operators else None
+        plan = plan_columns(by_id[change.old], query.operators[change.new], wrote, compared, choices, watermark_ms)
+        if wrote is None and not plan.stores:
             yield change
             continue
         verdict = find_worst(part.verdict for part in plan.parts)

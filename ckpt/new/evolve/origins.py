@@ -92,6 +92,20 @@ class ColumnChoices:
     defaults: Mapping[str, str] = field(default_factory=dict)  # value by new key column
     used: set[str] = field(default_factory=set)  # options with their column
 
+    def find_source(self, column: str) -> str | None:
+        """Find the old column, or ``-``, that somebody named for a new one."""
+        if column in self.mapped:
+            self.used.add(f"map_column {column}")
+        return self.mapped.get(column)
+
+    def find_default(self, *names: str) -> str | None:
+        """Find the value that somebody gave a new column, by the first of its names that has one."""
+        for name in names:
+            if name in self.defaults:
+                self.used.add(f"default {name}")
+                return self.defaults[name]
+        return None
+
     def check_used(self) -> None:
         """Raise UsageError for a word that named no column that changes."""
         for option, columns in (("map_column", self.mapped), ("default", self.defaults)):
