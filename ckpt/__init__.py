@@ -5,7 +5,7 @@
 
 help(ckpt.inspect) explains a call, print(value) shows what it returned as a page, ckpt.types has the classes of these.
 
-Look             inspect, open_checkpoint, scan, preflight, describe_query, explain, state_verify, sql, connect
+Look             inspect, open_checkpoint, scan, preflight, describe_query, explain, state_verify, sql, connect, run_sql
 Read state       state_show, state_count, state_diff, state_keys, state_history, state_units, export_state
   without Spark  read_state_arrow, read_state_batches
   with Spark     read_state, read_changes, read_initial_state

@@ -51,7 +51,7 @@ from ckpt.state.native.show import state_count as state_count, state_keys as sta
 from ckpt.state.reading.units import state_units as state_units
 from ckpt.state.verify.verify import state_verify as state_verify
 from ckpt.tables.answers import sql as sql
-from ckpt.tables.connect import connect as connect
+from ckpt.tables.connect import connect as connect, run_sql as run_sql
 from ckpt.versions import Spark as Spark, __version__ as __version__
 
 from . import types as types

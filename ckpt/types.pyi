@@ -87,6 +87,5 @@ from ckpt.state.reading.columns import Shape as Shape
 from ckpt.state.reading.units import StateUnit as StateUnit
 from ckpt.state.verify.verify import Estimate as Estimate, StateVerification as StateVerification
 from ckpt.tables.answers import Answer as Answer, AnswerColumn as AnswerColumn
-from ckpt.tables.connect import run_sql as run_sql
 
 __all__: list[str]

@@ -135,8 +135,8 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     scheme = uri.partition("://")[0]
     try:
         kind = fsspec.get_filesystem_class(scheme)
-    except ValueError as error:
-        raise UsageError(f"{scheme}:// is unknown to ckpt and to fsspec: check the URI") from error
+    except ValueError:
+        raise UsageError(f"{scheme}:// is unknown to ckpt and to fsspec: check the URI") from None
     except ImportError as error:
         raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
     values = convert_options(scheme, options, _arguments(kind))

@@ -159,7 +159,7 @@ class LocalStorage(Root):
             finally:
                 os.close(handle)
         except OSError as error:
-            raise self._explain_error(error, path) from error
+            raise self._explain_error(error, path) from None
         return files, folders, odd, links
 
     def _scan_odd(
@@ -201,7 +201,7 @@ class LocalStorage(Root):
             finally:
                 os.close(handle)
         except OSError as error:
-            raise self._explain_error(error, path) from error
+            raise self._explain_error(error, path) from None
 
     def _open(self, path: str) -> int:
         """Open a file; only a link that stays below the root is followed. Raises StorageError, OSError."""

@@ -132,7 +132,7 @@ def run_sql(connection: "duckdb.DuckDBPyConnection", statement: str) -> "duckdb.
 
     >>> connection = ckpt.connect("sample_checkpoints/aggregation-hdfs-4.2")
     >>> question = "SELECT value_count FROM state('aggregation-hdfs-4.2', batch := 9) WHERE key_key = 3"
-    >>> ckpt.types.run_sql(connection, question).fetchall()
+    >>> ckpt.run_sql(connection, question).fetchall()
     [(14,)]
 
     """

@@ -3,10 +3,13 @@
 import ast
 import inspect
 import re
+from collections.abc import Iterator
 from textwrap import dedent
 from typing import Any
 
 import ckpt
+
+from .app import load_group
 
 CALLS = {
     "Look": (
@@ -19,6 +22,7 @@ CALLS = {
         "state_verify",
         "sql",
         "connect",
+        "run_sql",
     ),
     "State": (
         "state_units",
@@ -75,13 +79,31 @@ do: `"rocksdb"`, `"4.2"`. What calls return is in `ckpt.types`.
 
 def api_page() -> str:
     """``docs/api.md`` as it should read."""
-    parts = [HEAD]
+    parts = [HEAD, calls_table()]
     for title, names in CALLS.items():
         parts.append(f"## {title}\n")
         parts += (_api_entry(name, getattr(ckpt, name)) for name in names)
     parts.append("## ckpt.types\n")
     parts += (_api_entry(name, getattr(ckpt.types, name)) for name in ckpt.types.__all__)
     return "\n".join(parts)
+
+
+def calls_table() -> str:
+    """Every call beside the command of its name."""
+    commands = {name.replace(" ", "_").replace("-", "_"): name for name in _command_names(load_group(), ())}
+    calls = [name for names in CALLS.values() for name in names if inspect.isfunction(getattr(ckpt, name))]
+    shown = ((name, f"`ckpt {commands[name]}`" if name in commands else "") for name in calls)
+    lines = ["| call | command |", "|---|---|"]
+    lines += (f"| [`ckpt.{name}`](#{name}) | {command or 'in Python only'} |" for name, command in shown)
+    return "\n".join(lines) + "\n"
+
+
+def _command_names(group: Any, words: tuple[str, ...]) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _command_names(command, (*words, name))
+        else:
+            yield " ".join((*words, name))
 
 
 def _api_entry(name: str, found: Any) -> str:

@@ -11,6 +11,7 @@ from typer.main import get_command
 
 import ckpt
 from ckpt.advice.spelling import GROUPS, name_command
+from ckpt.errors import CkptError
 from commands.main import _MOVED, app
 from tests.laws.advice.calls import declared_calls
 from tests.support.places import ROOT
@@ -113,9 +114,10 @@ FIRST = {
     "frame",  # of describe_query
     "frames",  # of write_state
     "export",  # of import_state
+    "connection",  # of run_sql
 }
-SECOND = {"new", "other", "document", "roots"}
-"""NEW, the other checkpoint of a comparison, the file of an import; and the roots of a statement."""
+SECOND = {"new", "other", "document", "roots", "statement"}
+"""NEW, the other checkpoint of a comparison, the file of an import; the roots of a statement, and that of a connection."""
 
 
 @pytest.mark.parametrize("name", [name for name in ckpt.__all__ if isfunction(getattr(ckpt, name))])
@@ -128,6 +130,26 @@ def test_a_call_takes_the_checkpoint_first_and_all_else_by_name(name: str) -> No
     assert {*second} <= SECOND
     kinds = [each.annotation for each in parameters] + [signature(getattr(ckpt, name)).return_annotation]
     assert not any("Any" in str(kind) for kind in kinds)
+
+
+FUNCTIONS = {name: call for name in ckpt.__all__ if isfunction(call := getattr(ckpt, name))}
+ON_SPARK = {"read_state", "read_changes", "read_initial_state", "rehearse"}
+OF_A_PATH = {name for name, call in FUNCTIONS.items() if next(iter(signature(call).parameters)) == "checkpoint"}
+
+
+@pytest.mark.parametrize("path", ["/no/such/checkpoint", __file__, "nothing://there"], ids=["none", "file", "scheme"])
+@pytest.mark.parametrize("name", sorted(OF_A_PATH - ON_SPARK))
+def test_a_traceback_of_a_wrong_path_has_this_error_alone(name: str, path: str) -> None:
+    call = getattr(ckpt, name)
+    parameters = (each for each in signature(call).parameters.values() if each.kind is not Parameter.VAR_KEYWORD)
+    wanted: dict[str, Any] = {each.name: "x" for each in parameters if each.default is Parameter.empty}
+    if name == "preflight" and path == "/no/such/checkpoint":
+        assert call(path).go  # a new query makes it
+        return
+    with pytest.raises(CkptError) as raised:
+        call(**wanted | {"checkpoint": path})
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None or raised.value.__suppress_context__
 
 
 @pytest.mark.parametrize("name", sorted(ckpt.__all__))
