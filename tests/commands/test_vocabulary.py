@@ -117,7 +117,7 @@ FIRST = {
     "connection",  # of run_sql
 }
 SECOND = {"new", "other", "document", "roots", "statement"}
-"""NEW, the other checkpoint of a comparison, the file of an import; the roots of a statement, and that of a connection."""
+"""NEW, the other checkpoint of a comparison, the file of an import; the roots of a statement; that of a connection."""
 
 
 @pytest.mark.parametrize("name", [name for name in ckpt.__all__ if isfunction(getattr(ckpt, name))])

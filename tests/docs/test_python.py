@@ -1,4 +1,4 @@
-"""The session of ``docs/python.md``, as a newcomer types it: real samples, no command line, and PySpark not installed."""
+"""The session of ``docs/python.md``, as a newcomer types it: real samples, no command line and no PySpark."""
 
 import subprocess
 import sys
