@@ -246,14 +246,12 @@ def _may_hold_secrets(text: str) -> bool:
 
 
 def _mask_member(member: re.Match[str]) -> str:
-    """A key of JSON with a string."""
     name, value = member[1], member[2]
     is_secret = _names_secret(name) and not _PLAIN.match(value)
     return member[0][: member.start(2) - member.start()] + _MASK if is_secret else member[0]
 
 
 def _mask_named(text: str) -> str:
-    """Mask values by their names."""
     parts: list[str] = []
     end = 0  # of what is in parts
     for key in _KEY.finditer(text):

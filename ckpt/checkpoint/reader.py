@@ -119,14 +119,12 @@ def _find_missing_folder(uri: str, options: Mapping[str, str]) -> str | None:
     return None
 
 
-def as_checkpoint(
-    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
-) -> Checkpoint:
+def as_checkpoint(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
     """Return a checkpoint as it was read, or read the one at a path or URI, as ``open_checkpoint`` does."""
     if isinstance(checkpoint, Checkpoint):
         refuse_links_out(checkpoint)
         return checkpoint
-    return open_checkpoint(checkpoint, storage_options=storage_options, batches=batches)
+    return open_checkpoint(checkpoint, storage_options=storage_options)
 
 
 def open_to_look(
@@ -253,7 +251,6 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
 
 
 def _name_versions(uri: str, live: Sequence[str]) -> str:
-    """Say which folders to use of a part of a declarative pipeline."""
     folder, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
     paths = [one_line(f"{folder.rstrip('/')}/{version}{mark}{options}") for version in live[:_NAMED]]
     if len(live) == 1:
@@ -264,8 +261,6 @@ def _name_versions(uri: str, live: Sequence[str]) -> str:
 
 @dataclass
 class _Reading:
-    """One reading in progress."""
-
     storage: Storage
     listing: Listing
     batches: int

@@ -2,7 +2,6 @@
 
 from array import array
 from functools import cache
-from typing import Any
 from zlib import crc32
 
 from ckpt.errors import CkptError
@@ -38,7 +37,7 @@ def fold_checksums(values: "array[int]", size: int) -> int:
     A CRC is linear: that of two pieces is the first one's, moved on by the length of the second, XOR the second one's.
     """
     level = 0
-    checksums: Any = np.frombuffer(values, np.uint32)
+    checksums: np.ndarray = np.frombuffer(values, np.uint32)
     while len(checksums) > 1:
         if len(checksums) % 2:
             # in front the CRC-32 of nothing, which changes nothing
@@ -49,7 +48,7 @@ def fold_checksums(values: "array[int]", size: int) -> int:
 
 
 @cache
-def _tables(size: int, level: int) -> Any:
+def _tables(size: int, level: int) -> np.ndarray:
     """How the CRC-32 of something changes by ``size << level`` zero bytes: for each of its bytes, 256 numbers."""
     if level:
         half = _tables(size, level - 1)
@@ -57,12 +56,12 @@ def _tables(size: int, level: int) -> Any:
     else:
         zeros = bytes(size)
         bits = np.array([crc32(zeros, 1 << bit) ^ crc32(zeros) for bit in range(_BITS)], np.uint32)
-    tables: Any = np.zeros((4, 256), np.uint32)
+    tables: np.ndarray = np.zeros((4, 256), np.uint32)
     for bit in range(8):
         tables[:, 1 << bit : 2 << bit] = tables[:, : 1 << bit] ^ bits[bit::8, None]
     return tables
 
 
-def _move_checksums(values: Any, tables: Any) -> Any:
+def _move_checksums(values: np.ndarray, tables: np.ndarray) -> np.ndarray:
     parts = [tables[byte][values >> np.uint32(8 * byte) & np.uint32(0xFF)] for byte in range(4)]
     return parts[0] ^ parts[1] ^ parts[2] ^ parts[3]

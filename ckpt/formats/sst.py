@@ -169,7 +169,6 @@ def _end_of_entries(block: bytes) -> int:
 
 
 def _entries(block: bytes, what: str) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of a block."""
     at, end, key = 0, _end_of_entries(block), b""
     while at < end:
         shared, at = read_varint(block, at)

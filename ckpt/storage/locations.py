@@ -166,8 +166,6 @@ def begins_with(file: str, path: str) -> bool:
 
 
 class _Place(NamedTuple):
-    """A path in a form that can be compared."""
-
     family: str
     bucket: str  # or Azure's container
     host: str  # the Azure account or the cluster of HDFS; empty where it is not named
@@ -209,7 +207,6 @@ def _read_spellings(uri: str) -> Iterator[_Place]:
 
 
 def _root(scheme: str, authority: str) -> tuple[str, str, str]:
-    """The family, bucket and host of a remote URI."""
     kind, (user, at, host) = family(scheme), authority.lower().rpartition("@")
     if kind == SchemeFamily.AZURE:
         return (kind, user, host.replace(".blob.", ".dfs.")) if at else (kind, host, "")

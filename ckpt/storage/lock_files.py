@@ -38,9 +38,7 @@ class Locked(StorageError):
 
 
 class _Claim(NamedTuple):
-    """A file in the folder of the lock."""
-
-    name: str
+    name: str  # of a file in the folder of the lock
     number: int | None  # None: its owner is choosing
     owner: str
     time_ms: int  # when it was written, by the storage's clock
@@ -150,14 +148,9 @@ class Lease:
         """Remove what is left of it, and the folder where it is empty and the storage has such a thing."""
         self._ended.set()
         with self._alone:
-            self._remove()
-
-    def _remove(self) -> None:
-        for name in [*self._names, f"choosing-{self._owner}"]:
-            with suppress(Exception):
-                self._backend.delete(name)
-        with suppress(Exception):
-            self._backend.delete("")
+            for name in (*self._names, f"choosing-{self._owner}", ""):
+                with suppress(Exception):
+                    self._backend.delete(name)
 
 
 @contextmanager
@@ -175,7 +168,7 @@ def hold_lock(backend: LockFolder, shown: str) -> Iterator[Lease]:
         lease._number = 1 + max((claim.number or 0 for claim in _list_claims(backend)), default=0)
         lease.write()
         backend.delete(choosing)
-        _must_be_first(backend, lease, owner, shown)
+        _must_be_first(backend, owner, shown)
         Thread(target=lease.keep, name="ckpt-lock", daemon=True).start()
         yield lease
     finally:
@@ -204,7 +197,7 @@ class LeaseHolder:
             self._lease.must_last()
 
 
-def _must_be_first(backend: LockFolder, lease: Lease, owner: str, shown: str) -> None:
+def _must_be_first(backend: LockFolder, owner: str, shown: str) -> None:
     """Wait for those who are choosing, and give up where another ticket is lower."""
     until = time.monotonic() + _WAIT_S
     while True:
@@ -239,9 +232,8 @@ def _list_claims(backend: LockFolder) -> list[_Claim]:
         entries = [(path, info) for path, info in backend.level("") if info is not None]
     except (FileNotFoundError, NotFound):
         return []
-    return [_parse(match, info) for path, info in entries if (match := _NAME.fullmatch(path.rpartition("/")[2]))]
-
-
-def _parse(match: re.Match[str], info: FileInfo) -> _Claim:
-    number = match["number"]
-    return _Claim(match[0], None if number is None else int(number), match["id"], info.mtime_ms or 0)
+    return [
+        _Claim(match[0], int(match["number"]) if match["number"] else None, match["id"], info.mtime_ms or 0)
+        for path, info in entries
+        if (match := _NAME.fullmatch(path.rpartition("/")[2]))
+    ]

@@ -107,7 +107,6 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
 
 
 def _open_backend(remote: Remote, options: Mapping[str, str]) -> "Backend":
-    """The kind of remote storage of a scheme."""
     if remote.family in OBJECT_STORES:
         return _open_object_store(remote, options)
     if remote.family == SchemeFamily.HDFS:

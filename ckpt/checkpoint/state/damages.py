@@ -147,7 +147,6 @@ def _judge_other_files(collected: CollectedState) -> Iterator[tuple[str, Verdict
 
 
 def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
-    """List the damages of the SST files that a zip names."""
     recorded = collected.seen.snapshots.get(f"{store.folder}/{name}")
     if recorded is not None:
         yield from judge_ssts(collected.listing, store, name, recorded, collected.seen)

@@ -162,7 +162,6 @@ def _judge_tail(file: StateFile, tail: Answer, verdicts: Verified) -> bool:
 
 
 def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
-    """Judge one file by all its bytes."""
     if not isinstance(content, bytes):
         verdicts.unknown.add(file.path)
         return
@@ -172,7 +171,6 @@ def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
 
 
 def _judge_stream(content: bytes) -> Verdict | None:
-    """Judge a delta, changelog or HDFS-backed snapshot."""
     match judge_stream(content):
         case Ending.WHOLE:
             return None

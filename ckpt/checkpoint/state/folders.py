@@ -174,7 +174,6 @@ def stores_of(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
 
 
 def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:
-    """Sort the names of one folder by what they are."""
     by_kind: dict[StateFileKind, dict[FileId, str]] = {kind: {} for kind in StateFileKind}
     others = []
     for name in names:

@@ -94,7 +94,6 @@ def read_state(
 
 
 def _assemble(collected: CollectedState) -> StateInventory:
-    """Build the inventory."""
     context = collected.context
     stores = [store for folder in collected.folders for store in folder.list_stores()]
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
@@ -124,7 +123,6 @@ def _assemble(collected: CollectedState) -> StateInventory:
 
 
 def _choose_provider(stores: list[StorePartition]) -> Provider:
-    """The provider whose files are there."""
     kinds = {store.names.log_kind for store in stores if store.names.newest is not None}
     if len(kinds) != 1:
         return Provider.UNKNOWN

@@ -8,7 +8,6 @@ maps. A row of an earlier generation is read with its schema; then its fields ar
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 
@@ -37,7 +36,7 @@ _WHOLE = {
 _REAL = {"float": struct.Struct("<f"), "double": struct.Struct("<d")}
 
 
-def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VERSION + FIRST_GENERATION) -> Any:
+def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VERSION + FIRST_GENERATION) -> pa.Array:
     """Rows as an array of structs, each after a header. Raises Undecodable where one is not as its schema says."""
     fields = [inner for _, inner in named_fields(kind)]
     rows = []
@@ -54,7 +53,7 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
     return pa.array(rows, arrow_type(kind))
 
 
-def structs_of_generations(kind: Json, blobs: Sequence[bytes], what: str, generations: Mapping[int, Json]) -> Any:
+def structs_of_generations(kind: Json, blobs: Sequence[bytes], what: str, generations: Mapping[int, Json]) -> pa.Array:
     """Decode rows of several schema generations as structs of ``kind``. Raises as ``structs_of``."""
     heads = [blob[:_HEADER] for blob in blobs]
     there = sorted(set(heads))
@@ -78,7 +77,7 @@ def _make_header(generation: int) -> bytes:
     return VERSION + generation.to_bytes(len(FIRST_GENERATION), "little")
 
 
-def _fit(schema: Json, kind: Json, array: Any, what: str) -> Any:
+def _fit(schema: Json, kind: Json, array: pa.Array, what: str) -> pa.Array:
     """An array of one type as the type that it has become, as Avro resolves a reader's schema. Raises LeftToSpark."""
     if array.type == arrow_type(kind):
         return array
@@ -101,10 +100,10 @@ def _fit(schema: Json, kind: Json, array: Any, what: str) -> Any:
     raise LeftToSpark(f"ckpt does not read {schema} of {what} as {kind}, as its schema is now")
 
 
-def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bool) -> list[Any]:
+def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bool) -> list[pa.Array]:
     """The columns of a row in a key: only the last one names a generation."""
     header = VERSION + FIRST_GENERATION if last else VERSION
-    columns: list[Any] = structs_of(struct_of(fields), blobs, "key", header).flatten()
+    columns: list[pa.Array] = structs_of(struct_of(fields), blobs, "key", header).flatten()
     return columns
 
 
@@ -113,10 +112,10 @@ class _Reader:
         self._data = data
         self.at = at
 
-    def record(self, fields: Sequence[Json]) -> tuple[Any, ...]:
+    def record(self, fields: Sequence[Json]) -> tuple[object, ...]:
         return tuple(self._nullable(kind) for kind in fields)
 
-    def _nullable(self, kind: Json) -> Any:
+    def _nullable(self, kind: Json) -> object:
         if kind in ("void", "null"):
             return None
         branch = self._number()
@@ -124,7 +123,7 @@ class _Reader:
             raise IndexError
         return self._value(kind) if branch else None
 
-    def _value(self, kind: Json) -> Any:
+    def _value(self, kind: Json) -> object:
         match kind:
             case {"type": "struct"}:
                 return self.record([inner for _, inner in named_fields(kind)])
@@ -208,7 +207,7 @@ def _nexts(value: bytes, at: int, headers: tuple[bytes, ...], *, first: bool) ->
             yield begin, end
 
 
-def write_rows(kind: Json, array: Any, last: bool = True, generation: int = 0) -> list[bytes]:
+def write_rows(kind: Json, array: pa.Array, last: bool = True, generation: int = 0) -> list[bytes]:
     """An array of structs without NULL as rows; in a key only the ``last`` one names a generation.
 
     Raises Undecodable for a type of which ckpt does not know how it is encoded.
@@ -217,20 +216,20 @@ def write_rows(kind: Json, array: Any, last: bool = True, generation: int = 0) -
     return [header + row for row in _records(kind, array)]
 
 
-def _records(kind: Json, array: Any) -> list[bytes]:
+def _records(kind: Json, array: pa.Array) -> list[bytes]:
     fields = [inner for _, inner in named_fields(kind)]
     columns = [_write_nullable(inner, column) for inner, column in zip(fields, array.flatten(), strict=True)]
     return [b"".join(parts) for parts in zip(*columns, strict=True)] if columns else [b""] * len(array)
 
 
-def _write_nullable(kind: Json, array: Any) -> list[bytes]:
+def _write_nullable(kind: Json, array: pa.Array) -> list[bytes]:
     if kind in ("void", "null"):
         return [b""] * len(array)
     there = array.is_valid().to_pylist()
     return [_THERE + value if known else _NULL for known, value in zip(there, _values(kind, array), strict=True)]
 
 
-def _values(kind: Json, array: Any) -> Sequence[bytes]:
+def _values(kind: Json, array: pa.Array) -> Sequence[bytes]:
     """Each without the branch of a union; of NULL anything."""
     match kind:
         case {"type": "struct"}:
@@ -252,13 +251,13 @@ def _values(kind: Json, array: Any) -> Sequence[bytes]:
     raise Undecodable(f"ckpt does not write values of type {kind} encoded as Avro")
 
 
-def _write_without_null(kind: Json, array: Any) -> Sequence[bytes]:
+def _write_without_null(kind: Json, array: pa.Array) -> Sequence[bytes]:
     if array.null_count:
         raise Undecodable("Spark writes no NULL in arrays and maps that are encoded as Avro")
     return _values(kind, array)
 
 
-def _write_blocks(array: Any, elements: Sequence[bytes]) -> list[bytes]:
+def _write_blocks(array: pa.Array, elements: Sequence[bytes]) -> list[bytes]:
     return [
         b"".join([_encode_number(end - start), *elements[start:end], _END]) if end > start else _END
         for start, end in pairwise(array.offsets.to_pylist())

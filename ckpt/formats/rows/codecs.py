@@ -6,7 +6,6 @@ may carry one. snappy: ``SnappyOutputStream`` of snappy-java, lzf: ``LZFOutputSt
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -98,7 +97,7 @@ def _whole(unpack: Callable[[bytes, int], Iterator[bytes]], file: Pieces) -> Ite
     yield from unpack(data, _PIECE)
 
 
-_CODECS: dict[str, Callable[[Pieces], Iterator[Any]]] = {
+_CODECS: dict[str, Callable[[Pieces], Iterator[bytes]]] = {
     "lz4": _lz4,
     **{codec: partial(_whole, unpack) for codec, unpack in BLOCKS.items()},
 }

@@ -7,7 +7,6 @@ are big-endian ints, and one of -1 in the place of a key ends the file.
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,15 +26,15 @@ class Records:
     """Where the records of a file are: arrays of offsets and lengths in bytes."""
 
     data: bytes
-    key_at: Any
-    key_size: Any
-    value_at: Any
-    value_size: Any  # -1: the key was removed
+    key_at: np.ndarray
+    key_size: np.ndarray
+    value_at: np.ndarray
+    value_size: np.ndarray  # -1: the key was removed
 
     def __len__(self) -> int:
         return len(self.key_at)
 
-    def take(self, which: Any) -> "Records":
+    def take(self, which: np.ndarray | slice) -> "Records":
         """Select rows by a mask or a slice."""
         parts = (self.key_at, self.key_size, self.value_at, self.value_size)
         return Records(self.data, *(part[which] for part in parts))
@@ -46,11 +45,11 @@ def records_of(data: bytes) -> Records:
     starts, key_size, value_size = lengths_of(data)
     if (key_size % WORD).any() or (value_size[value_size >= 0] % WORD).any() or (value_size < -1).any():
         raise Undecodable("the length of a row is no multiple of 8 bytes")
-    key_at = (starts + 1) * _INT
+    key_at: np.ndarray = (starts + 1) * _INT
     return Records(data, key_at, key_size, key_at + key_size + _INT, value_size)
 
 
-def lengths_of(data: bytes) -> tuple[Any, Any, Any]:
+def lengths_of(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where each record begins, counted in ints, and the bytes of its key and value. Raises as ``records_of`` does."""
     ints = array("i")
     ints.frombytes(memoryview(data)[: len(data) // _INT * _INT])
@@ -65,9 +64,9 @@ def lengths_of(data: bytes) -> tuple[Any, Any, Any]:
     return starts, key_size, value_size
 
 
-def _starts(ints: Any) -> Any:
+def _starts(ints: "array[int]") -> np.ndarray:
     """Where each record begins, counted in ints. Raises IndexError where the data ends before its end mark."""
-    starts: list[Any] = []
+    starts: list[np.ndarray] = []
     one_by_one: list[int] = []
     at, before, alike = 0, (0, 0), 0
     while (key := ints[at]) >= 0:
@@ -88,10 +87,10 @@ def _starts(ints: Any) -> Any:
     return np.concatenate([*starts, np.array(one_by_one, np.int64)])
 
 
-def _read_alike(ints: Any, last: int, at: int, key: int, value: int) -> Any:
+def _read_alike(ints: "array[int]", last: int, at: int, key: int, value: int) -> np.ndarray:
     """The records from ``at`` on that have the same lengths as the last one before it."""
     step, lengths = at - last, np.frombuffer(ints, np.int32)
-    starts: Any = at + step * np.arange(min(_TOGETHER, (len(ints) - at) // step))
+    starts: np.ndarray = at + step * np.arange(min(_TOGETHER, (len(ints) - at) // step))
     differ = (lengths[starts] != key) | (lengths[starts + 1 + (key >> 2)] != value)
     return starts[: int(differ.argmax()) if differ.any() else len(starts)]
 
@@ -107,9 +106,9 @@ def keep_newest(files: Sequence[Records], *, distinct: bool) -> Iterator[Records
     pieces = (copy_pieces(np.frombuffer(file.data, np.uint8), file.key_at, file.key_size) for file in files)
     keys = pa.chunked_array([keys.cast(_BYTES) for keys in pieces], _BYTES).combine_chunks()
     codes = np.frombuffer(keys.dictionary_encode().indices.buffers()[1], np.int32)[: len(keys)]
-    last: Any = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
+    last: np.ndarray = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
     last[codes] = np.arange(len(codes))  # of the same place assigned to twice, the later value stays
-    holds: Any = np.zeros(len(codes), bool)
+    holds: np.ndarray = np.zeros(len(codes), bool)
     holds[last] = True
     start = 0
     for records in files:
@@ -127,7 +126,7 @@ def find_key(files: Sequence[Records], key: bytes) -> Records | None:
     return None
 
 
-def find_rows(records: Records, key: bytes) -> Any:
+def find_rows(records: Records, key: bytes) -> np.ndarray:
     """The positions of the records of a key."""
     rows = np.flatnonzero(records.key_size == len(key))
     words = np.frombuffer(records.data, "<i4", len(records.data) // _INT)

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,9 @@ from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json
 
-Row: TypeAlias = Callable[[list[tuple[str, Json]], Sequence[bytes], bool], list[Any]]
+Row: TypeAlias = Callable[[list[tuple[str, Json]], Sequence[bytes], bool], list[pa.Array]]
 """From fields and rows to columns; whether it is the last row in the key, which Avro marks with a generation."""
-MakeRows: TypeAlias = Callable[[Json, Any, bool], list[bytes]]
+MakeRows: TypeAlias = Callable[[Json, pa.Array, bool], list[bytes]]
 """From a type and structs of it to rows; whether it is the last row in a key."""
 
 _INT, _LONG = 4, 8
@@ -31,7 +31,7 @@ _NEGATIVE, _POSITIVE, _NULL = 0, 1, 2  # markers of ordering columns
 _SIGN = np.int64(-(2**63))
 
 
-def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None = None) -> Any:
+def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None = None) -> pa.Array:
     """Keys as an array of structs, from bytes without the number of a column family in front of them.
 
     ``kind`` is a StructType in Spark's JSON, ``encoder`` the ``keyStateEncoderSpec`` of the state schema, and ``row``
@@ -59,7 +59,7 @@ def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None =
     return structs([name for name, _ in fields], columns, len(blobs))
 
 
-def _row(fields: list[tuple[str, Json]], blobs: Sequence[bytes], _: bool = True) -> list[Any]:
+def _row(fields: list[tuple[str, Json]], blobs: Sequence[bytes], _: bool = True) -> list[pa.Array]:
     return columns_of(fields, rows_of(blobs), "key")
 
 
@@ -74,7 +74,7 @@ def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
 
 def _decode_ordered(
     fields: list[tuple[str, Json]], ordinals: list[int], blobs: Sequence[bytes], row: Row | None
-) -> list[Any]:
+) -> list[pa.Array]:
     """Columns that order the keys are in front, whatever their place is."""
     if any(ordinal >= len(fields) for ordinal in ordinals):
         raise Undecodable("the key encoder orders by a column that the key does not have")
@@ -95,7 +95,7 @@ def _decode_ordered(
     return [by_ordinal[ordinal] for ordinal in range(len(fields))]
 
 
-def _convert_avro_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], row: Row) -> Iterator[Any]:
+def _convert_avro_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], row: Row) -> Iterator[pa.Array]:
     """Return the columns as UnsafeRows have them; a row of Avro has two for each: the marker, and the value."""
     parts = iter(row([(name, "binary") for name, _ in fields for _ in range(2)], blobs, False))
     for (_, kind), marker, value in zip(fields, parts, parts, strict=True):
@@ -104,7 +104,7 @@ def _convert_avro_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes]
         yield pa.array([(mark or b"") + (nothing if own is None else own) for mark, own in pairs], pa.binary())
 
 
-def _decode_comparable(name: str, kind: Json, column: Any) -> Any:
+def _decode_comparable(name: str, kind: Json, column: pa.Array) -> pa.Array:
     """A column that was written so that its bytes compare as its values do: a marker, and the value big-endian."""
     if not isinstance(kind, str) or kind not in FIXED:
         raise LeftToSpark(f"ckpt does not know how key.{name} of type {kind} orders keys")
@@ -124,7 +124,7 @@ def _decode_comparable(name: str, kind: Json, column: Any) -> Any:
     return fixed(arrow_type(kind), values, markers == _NULL)
 
 
-def _times(kind: Json, blobs: Sequence[bytes]) -> Any:
+def _times(kind: Json, blobs: Sequence[bytes]) -> pa.Array:
     """Big-endian longs whose sign is flipped, so that negative ones come first."""
     if kind not in ("long", "timestamp") or any(len(blob) != _LONG for blob in blobs):
         raise Unfit("a key has no time where its encoder puts it")
@@ -132,7 +132,7 @@ def _times(kind: Json, blobs: Sequence[bytes]) -> Any:
     return fixed(arrow_type(kind), values, np.zeros(len(blobs), bool))
 
 
-def _encode_times(column: Any) -> list[bytes]:
+def _encode_times(column: pa.Array) -> list[bytes]:
     """Longs as ``_times`` reads them. Raises Undecodable for NULL, which Spark does not write."""
     if column.null_count:
         raise Undecodable("the time of a key is NULL")
@@ -147,12 +147,12 @@ def encoder_with_prefix(columns: int | None) -> Json:
     return {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": columns}
 
 
-def write_versioned_rows(kind: Json, array: Any, _: bool = True) -> list[bytes]:
+def write_versioned_rows(kind: Json, array: pa.Array, _: bool = True) -> list[bytes]:
     """MakeRows as RocksDB has them, after a version byte."""
     return [VERSION + row for row in rows_from(kind, array).to_list()]
 
 
-def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versioned_rows) -> list[bytes]:
+def key_blobs(kind: Json, encoder: Json, keys: pa.Array, rows: MakeRows = write_versioned_rows) -> list[bytes]:
     """An array of structs without NULL as keys, without the number of a column family.
 
     ``rows`` makes the rows in them: UnsafeRows, or ``ckpt.formats.rows.avro.write_rows``; else as in ``keys_of``.
@@ -183,7 +183,7 @@ def key_blobs(kind: Json, encoder: Json, keys: Any, rows: MakeRows = write_versi
     raise Undecodable(f"ckpt does not write keys of the encoder {encoder}")
 
 
-def _ordering(columns: Sequence[tuple[Any, Any]], count: int, rows: MakeRows) -> list[bytes]:
+def _ordering(columns: Sequence[tuple[pa.Array, pa.Array]], count: int, rows: MakeRows) -> list[bytes]:
     """The row of columns that order keys: marker and value of each are one binary in an UnsafeRow, two in Avro."""
     import pyarrow.compute as pc  # not at the top: nothing that reads needs it
 
@@ -198,17 +198,17 @@ def _join_parts(first: list[bytes], rest: list[bytes]) -> list[bytes]:
     return [len(part).to_bytes(_INT, "little") + part + other for part, other in zip(first, rest, strict=True)]
 
 
-def _encode_comparable(kind: Json, column: Any) -> tuple[Any, Any]:
+def _encode_comparable(kind: Json, column: pa.Array) -> tuple[pa.Array, pa.Array]:
     """A column so that its bytes compare as its values do: markers, and the values big-endian."""
     if not isinstance(kind, str) or kind not in FIXED or FIXED[kind][0].kind == "f":
         raise Undecodable(f"ckpt does not write keys that are ordered by a column of type {kind}")
     dtype = FIXED[kind][0]
     there = np.asarray(column.is_valid())
-    values: Any = np.where(there, memory(column, dtype), dtype.type(0))
+    values: np.ndarray = np.where(there, memory(column, dtype), dtype.type(0))
     markers = np.where(there, np.where(values < 0, _NEGATIVE, _POSITIVE), _NULL).astype(np.uint8)
     return _binaries(markers), _binaries(values.astype(dtype.newbyteorder(">")))
 
 
-def _binaries(values: Any) -> Any:
+def _binaries(values: np.ndarray) -> pa.Array:
     data, width = values.tobytes(), values.dtype.itemsize
     return pa.array([data[at : at + width] for at in range(0, len(data), width)], pa.binary())

@@ -1,7 +1,6 @@
 """The partitions of keys: ``pmod(Murmur3Hash(columns), partitions)`` with seed 42, as of ``HashPartitioning``."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,18 +17,18 @@ _NAN = {"float": 0x7FC00000, "double": 0x7FF8000000000000}
 _U32 = np.uint32
 
 
-def partitions_of(columns: Iterable[tuple[Json, Any]], count: int, partitions: int) -> Any:
+def partitions_of(columns: Iterable[tuple[Json, pa.Array]], count: int, partitions: int) -> np.ndarray:
     """The partition of each row, as an int64 array; ``columns`` are types in Spark's JSON, and Arrow arrays.
 
     Raises Undecodable for a type whose hash is not known: of strings with a collation, maps and variants.
     """
-    hashes: Any = np.full(count, _SEED, _U32)
+    hashes: np.ndarray = np.full(count, _SEED, _U32)
     for kind, column in columns:
         hashes = _hash_column(kind, column, hashes)
     return hashes.astype(np.int32).astype(np.int64) % partitions
 
 
-def _hash_column(kind: Json, column: Any, seeds: Any) -> Any:
+def _hash_column(kind: Json, column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     """The hash of each row after one more column; NULL leaves it as it is."""
     kind = own_type(kind)
     if isinstance(kind, dict) and kind.get("type") == "struct":
@@ -42,7 +41,7 @@ def _hash_column(kind: Json, column: Any, seeds: Any) -> Any:
     return np.where(there, _of_values(kind, column, seeds), seeds)
 
 
-def _elements(kind: Json, column: Any, seeds: Any) -> Any:
+def _elements(kind: Json, column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     """One element of every array after the other."""
     starts = np.asarray(column.offsets).astype(np.int64)
     counts = np.where(np.asarray(column.is_valid()), np.diff(starts), 0)
@@ -53,7 +52,7 @@ def _elements(kind: Json, column: Any, seeds: Any) -> Any:
     return hashes
 
 
-def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
+def _of_values(kind: Json, column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     match shape_of(kind):
         case TypeShape.NULL:
             return seeds
@@ -71,7 +70,7 @@ def _of_values(kind: Json, column: Any, seeds: Any) -> Any:
     raise Undecodable(f"ckpt does not know in which partition Spark keeps a key of type {name}")
 
 
-def _number(name: str, column: Any, seeds: Any) -> Any:
+def _number(name: str, column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     dtype = FIXED[name][0]
     values = memory(column, dtype)
     if dtype.kind == "f":
@@ -80,17 +79,17 @@ def _number(name: str, column: Any, seeds: Any) -> Any:
     return _long(values, seeds) if dtype.itemsize == 8 else _int(values.astype(np.int32), seeds)
 
 
-def _int(values: Any, seeds: Any) -> Any:
+def _int(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     return _finish(_mix(seeds, values.view(_U32)), _U32(4))
 
 
-def _long(values: Any, seeds: Any) -> Any:
-    bits = values.astype(np.int64).view(np.uint64)
-    low, high = bits.astype(_U32), (bits >> np.uint64(32)).astype(_U32)
-    return _finish(_mix(_mix(seeds, low), high), _U32(8))
+def _long(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    bits: np.ndarray = values.astype(np.int64).view(np.uint64)
+    upper: np.ndarray = bits >> np.uint64(32)
+    return _finish(_mix(_mix(seeds, bits.astype(_U32)), upper.astype(_U32)), _U32(8))
 
 
-def _hash_blobs(blobs: Blobs, seeds: Any) -> Any:
+def _hash_blobs(blobs: Blobs, seeds: np.ndarray) -> np.ndarray:
     """Words, then the last one to three bytes one by one, as signed numbers: not what Murmur3 does elsewhere."""
     data, starts, lengths = blobs.data, blobs.bounds[:-1], blobs.sizes
     hashes = seeds.copy()
@@ -106,14 +105,14 @@ def _hash_blobs(blobs: Blobs, seeds: Any) -> Any:
     return _finish(hashes, lengths.astype(_U32))
 
 
-def _mix(hashes: Any, words: Any) -> Any:
+def _mix(hashes: np.ndarray, words: np.ndarray) -> np.ndarray:
     words = words * _U32(0xCC9E2D51)
     words = (words << _U32(15) | words >> _U32(17)) * _U32(0x1B873593)
     hashes = hashes ^ words
     return (hashes << _U32(13) | hashes >> _U32(19)) * _U32(5) + _U32(0xE6546B64)
 
 
-def _finish(hashes: Any, lengths: Any) -> Any:
+def _finish(hashes: np.ndarray, lengths: np.ndarray | np.uint32) -> np.ndarray:
     hashes = hashes ^ lengths
     hashes = (hashes ^ hashes >> _U32(16)) * _U32(0x85EBCA6B)
     hashes = (hashes ^ hashes >> _U32(13)) * _U32(0xC2B2AE35)

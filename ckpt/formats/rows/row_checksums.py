@@ -7,7 +7,6 @@ int) and row, with what the merge operator puts between them; a key is as always
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def plain_file(data: bytes) -> bytes:
         raise Unfit("a row is too short for its checksum")
     heads = np.where(removed, starts, values)  # of what has the checksum: its length
     _compare(data, starts, key_size, values, value_size)
-    words: Any = np.frombuffer(data, "<i4", len(data) // 4).copy()
+    words: np.ndarray = np.frombuffer(data, "<i4", len(data) // 4).copy()
     words[heads] = (sizes - _CHECKSUM).astype(">i4").view("<i4")
     return bytes(np.delete(words, heads + 1).tobytes())
 
@@ -48,7 +47,7 @@ def write_removed(key: bytes) -> bytes:
     return crc32c(key).to_bytes(_CHECKSUM, "little") + key
 
 
-def _compare(data: bytes, starts: Any, key_size: Any, values: Any, value_size: Any) -> None:
+def _compare(data: bytes, starts: np.ndarray, key_size: np.ndarray, values: np.ndarray, value_size: np.ndarray) -> None:
     rows = zip(starts.tolist(), key_size.tolist(), values.tolist(), value_size.tolist(), strict=True)
     view = memoryview(data)
     for start, key_length, value, length in rows:

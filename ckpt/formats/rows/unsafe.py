@@ -8,7 +8,6 @@ reads a row goes through its bounds.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,7 @@ _PADDING = bytes(WORD - 1)
 _LOW = 0xFFFFFFFF
 
 
-def _refuse_if(damaged: Any, text: str) -> None:
+def _refuse_if(damaged: object, text: str) -> None:
     """Raise Unfit where rows are not built as their schema says."""
     if damaged:
         raise Unfit(text)
@@ -39,30 +38,30 @@ class Rows:
     ``words`` is an int64 array over the memory; ``at`` has the word in which each row begins, ``size`` its bytes.
     """
 
-    words: Any
-    at: Any
-    size: Any
+    words: np.ndarray
+    at: np.ndarray
+    size: np.ndarray
 
     def __len__(self) -> int:
         return len(self.at)
 
     @property
-    def raw(self) -> Any:
+    def raw(self) -> np.ndarray:
         """The memory as bytes."""
         return self.words.view(np.uint8)
 
-    def take(self, which: Any) -> "Rows":
+    def take(self, which: np.ndarray | slice) -> "Rows":
         """Select rows by a mask, indices or a slice."""
         return Rows(self.words, self.at[which], self.size[which])
 
-    def inside(self, words: Any, sizes: Any, what: str) -> "Rows":
+    def inside(self, words: np.ndarray, sizes: np.ndarray, what: str) -> "Rows":
         """One part of each row: from a word of it on, so many bytes. Raises Unfit where it is not inside."""
         ends = words * WORD + sizes
         _refuse_if(((words < 0) | (sizes < 0) | (ends > self.size)).any(), f"{what} is not inside its row")
         return Rows(self.words, self.at + words, sizes)
 
 
-def rows_at(data: bytes, starts: Any, sizes: Any) -> Rows:
+def rows_at(data: bytes, starts: np.ndarray, sizes: np.ndarray) -> Rows:
     """Rows in a block of bytes, which all begin at the same place of a word.
 
     Raises Unfit where a size is none that Spark writes, or beyond the end.
@@ -86,14 +85,14 @@ def rows_of(blobs: Sequence[bytes]) -> Rows:
     return rows_at(data, starts, lengths - 1)
 
 
-def structs_of(kind: Json, rows: Rows, what: str) -> Any:
+def structs_of(kind: Json, rows: Rows, what: str) -> pa.Array:
     """Rows as an array of structs. ``what`` is what to call them in a refusal."""
     fields = list(named_fields(kind))
     columns = columns_of(fields, rows, what)
     return structs([name for name, _ in fields], columns, len(rows))
 
 
-def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> list[Any]:
+def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> list[pa.Array]:
     """The columns of rows. Raises Unfit where a row is not built as the fields say."""
     count = len(fields)
     bits = (count + 63) // 64
@@ -129,7 +128,7 @@ def check_width(kind: Json, rows: Rows, what: str) -> None:
 _IN_THEIR_WORD = (TypeShape.BOOLEAN, TypeShape.FIXED, TypeShape.SMALL_DECIMAL, TypeShape.NULL)
 
 
-def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
+def _must_be_built(kind: Json, slots: np.ndarray, fixed_part: int, what: str) -> None:
     """Raise Unfit where words, which are those of values, do not fit their type or point into the words themselves."""
     shape, used = shape_of(kind), 8 * width_of(kind)
     if shape in (TypeShape.BOOLEAN, TypeShape.FIXED):
@@ -140,7 +139,7 @@ def _must_be_built(kind: Json, slots: Any, fixed_part: int, what: str) -> None:
         raise Unfit(f"{what} points into the fixed part of its row")
 
 
-def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
+def column_of(kind: Json, rows: Rows, slots: np.ndarray, nulls: np.ndarray, what: str) -> pa.Array:
     """One column from the words of its values, which point into ``rows``."""
     kind = own_type(kind)
     match shape_of(kind):
@@ -161,7 +160,7 @@ def column_of(kind: Json, rows: Rows, slots: Any, nulls: Any, what: str) -> Any:
     return spread(_read_pointed(kind, own, places, sizes, what), nulls)
 
 
-def _read_pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) -> Any:
+def _read_pointed(kind: Json, rows: Rows, places: np.ndarray, sizes: np.ndarray, what: str) -> pa.Array:
     """A column without NULL whose values are somewhere in the rows."""
     starts, shape = rows.at * WORD + places, shape_of(kind)
     if shape is TypeShape.TEXT:
@@ -184,7 +183,7 @@ def _read_pointed(kind: Json, rows: Rows, places: Any, sizes: Any, what: str) ->
     raise LeftToSpark(f"{what} is of a type that ckpt does not decode")
 
 
-def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) -> Any:
+def _large_decimals(kind: Json, raw: np.ndarray, starts: np.ndarray, sizes: np.ndarray, what: str) -> pa.Array:
     """Decimals of more than 18 digits: the unscaled value, big-endian, as short as it can be."""
     _refuse_if(((sizes < 1) | (sizes > 16)).any(), f"{what} contains a decimal of an impossible length")
     places = np.arange(16)
@@ -194,10 +193,10 @@ def _large_decimals(kind: Json, raw: Any, starts: Any, sizes: Any, what: str) ->
     return fixed(arrow_type(kind), np.where(within, padded, signs[:, None]), np.zeros(len(starts), bool))
 
 
-def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
+def _variants(raw: np.ndarray, starts: np.ndarray, sizes: np.ndarray, what: str) -> pa.Array:
     """Variants: the length of the value, the value, the metadata (Spark ``VariantVal``)."""
     _refuse_if((sizes < 4).any(), f"{what} contains a variant that is too short")
-    none: Any = np.zeros(len(starts), bool)
+    none: np.ndarray = np.zeros(len(starts), bool)
     lengths = raw[starts[:, None] + np.arange(4)].astype(np.int64) @ (256 ** np.arange(4))
     _refuse_if((lengths > sizes - 4).any(), f"{what} contains a variant that is too short")
     value = texts(pa.binary(), raw, starts + 4, lengths, none, what)
@@ -205,7 +204,7 @@ def _variants(raw: Any, starts: Any, sizes: Any, what: str) -> Any:
     return structs(["value", "metadata"], [value, metadata], len(starts))
 
 
-def _calendar_intervals(rows: Rows, what: str) -> Any:
+def _calendar_intervals(rows: Rows, what: str) -> pa.Array:
     """Months and days in one word, microseconds in the next."""
     _refuse_if((rows.size != 2 * WORD).any(), f"{what} contains an interval of an impossible length")
     micros = rows.words[rows.at + 1]
@@ -216,7 +215,7 @@ def _calendar_intervals(rows: Rows, what: str) -> Any:
     return fixed(pa.month_day_nano_interval(), pairs, np.zeros(len(rows), bool))
 
 
-def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
+def _elements(kind: Json, rows: Rows, what: str) -> tuple[pa.Array, np.ndarray]:
     """The elements of all arrays, and how many each has.
 
     An array is their number, a bit for each that is NULL, in whole words, and the elements in their own width.
@@ -228,7 +227,7 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
     if ((counts < 0) | (counts > rows.size) | (headers * WORD + counts * width > rows.size)).any():
         raise Unfit(f"{what} contains an array that is too short")
     _refuse_if(counts.sum() * width > rows.words.nbytes, f"{what} contains arrays that overlap")
-    owner: Any = np.repeat(np.arange(len(rows)), counts)
+    owner: np.ndarray = np.repeat(np.arange(len(rows)), counts)
     places = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     base = rows.take(owner)
     nulls = ((rows.words[base.at + 1 + places // 64] >> (places % 64)) & 1).astype(bool)
@@ -241,11 +240,11 @@ def _elements(kind: Json, rows: Rows, what: str) -> tuple[Any, Any]:
     return fixed(arrow_type(kind), rows.words.view(dtype)[starts * (WORD // width) + places], nulls), counts
 
 
-def _maps(key: Json, value: Json, rows: Rows, what: str) -> Any:
+def _maps(key: Json, value: Json, rows: Rows, what: str) -> pa.Array:
     """Maps: the bytes of the array of keys, that array, and the array of values."""
     _refuse_if((rows.size < WORD).any(), f"{what} contains a map that is too short")
     length = rows.words[rows.at]
-    single: Any = np.ones(len(rows), np.int64)
+    single: np.ndarray = np.ones(len(rows), np.int64)
     _refuse_if((length % WORD).any(), f"{what} contains a map of an impossible length")
     keys, counts = _elements(key, rows.inside(single, length, what), f"{what}.key")
     behind = single + length // WORD

@@ -7,7 +7,6 @@ Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +25,11 @@ _DECIMAL_BYTES = 16
 class Blobs:
     """Byte strings, one behind the other: ``data`` is an array of bytes, ``bounds`` where each begins and the end."""
 
-    data: Any
-    bounds: Any
+    data: np.ndarray
+    bounds: np.ndarray
 
     @property
-    def sizes(self) -> Any:
+    def sizes(self) -> np.ndarray:
         """The number of bytes of each byte string."""
         return np.diff(self.bounds)
 
@@ -44,13 +43,13 @@ class Blobs:
 class _Column:
     """A column as rows or arrays have it: a word for each value, or what the words point to."""
 
-    nulls: Any
-    words: Any  # int64; None where values are behind the words
+    nulls: np.ndarray
+    words: np.ndarray | None  # int64; None where values are behind the words
     blobs: Blobs | None = None  # of every value, empty for NULL
     keeps: bool = False  # in a row 16 bytes, whatever the length is
 
 
-def rows_from(kind: Json, array: Any) -> Blobs:
+def rows_from(kind: Json, array: pa.Array) -> Blobs:
     """An array of structs without NULL as rows, without a version byte. Raises Undecodable for a type it cannot write.
 
     ``kind`` is the StructType in Spark's JSON, and the array has its Arrow type (``types.arrow_type``).
@@ -61,9 +60,9 @@ def rows_from(kind: Json, array: Any) -> Blobs:
 
 def _rows(columns: Sequence[_Column], count: int) -> Blobs:
     bits = (len(columns) + 63) // 64
-    head: Any = np.zeros((count, bits + len(columns)), np.int64)
-    end: Any = np.full(count, (bits + len(columns)) * WORD, np.int64)
-    behind: list[tuple[Any, Blobs]] = []
+    head: np.ndarray = np.zeros((count, bits + len(columns)), np.int64)
+    end: np.ndarray = np.full(count, (bits + len(columns)) * WORD, np.int64)
+    behind: list[tuple[np.ndarray, Blobs]] = []
     for ordinal, column in enumerate(columns):
         head[:, ordinal // 64] |= column.nulls.astype(np.int64) << (ordinal % 64)
         if column.blobs is None:
@@ -75,7 +74,7 @@ def _rows(columns: Sequence[_Column], count: int) -> Blobs:
         behind.append((end, column.blobs))
         end = end + (_KEPT if column.keeps else _round_to_words(sizes))
     bounds = _bounds(end)
-    out: Any = np.zeros(int(bounds[-1]), np.uint8)
+    out: np.ndarray = np.zeros(int(bounds[-1]), np.uint8)
     width = head.shape[1]
     if width and count:
         out.view(np.int64)[(bounds[:-1] // WORD)[:, None] + np.arange(width)] = head
@@ -84,7 +83,7 @@ def _rows(columns: Sequence[_Column], count: int) -> Blobs:
     return Blobs(out, bounds)
 
 
-def _column(kind: Json, array: Any) -> _Column:
+def _column(kind: Json, array: pa.Array) -> _Column:
     kind = own_type(kind)
     shape = shape_of(kind)
     # without NULL, nothing is asked of ``pyarrow.compute``, whose import takes longer than finding a key by its bytes
@@ -95,12 +94,12 @@ def _column(kind: Json, array: Any) -> _Column:
         return _Column(nulls, _words(kind, shape, array))
     there = array if shape is TypeShape.TEXT and not array.null_count else array.filter(array.is_valid())
     blobs = _blobs(kind, shape, there)
-    sizes: Any = np.zeros(len(array), np.int64)
+    sizes: np.ndarray = np.zeros(len(array), np.int64)
     sizes[~nulls] = blobs.sizes
     return _Column(nulls, None, Blobs(blobs.data, _bounds(sizes)), shape is TypeShape.LARGE_DECIMAL)
 
 
-def _words(kind: Json, shape: TypeShape, array: Any) -> Any:
+def _words(kind: Json, shape: TypeShape, array: pa.Array) -> np.ndarray:
     """Values in their slots; what a value does not use is zero."""
     if shape is TypeShape.BOOLEAN:
         return np.asarray(array.fill_null(False)).astype(np.int64)
@@ -110,7 +109,7 @@ def _words(kind: Json, shape: TypeShape, array: Any) -> Any:
     return memory(array, dtype).view(f"<u{dtype.itemsize}").astype(np.uint64).view(np.int64)
 
 
-def memory(array: Any, dtype: Any, width: int = 1) -> Any:
+def memory(array: pa.Array, dtype: np.dtype, width: int = 1) -> np.ndarray:
     """The values of an array of fixed width as they lie in memory; of NULL anything."""
     buffer = array.buffers()[1]
     if buffer is None:
@@ -120,7 +119,7 @@ def memory(array: Any, dtype: Any, width: int = 1) -> Any:
     return values if width == 1 else values.reshape(-1, width)
 
 
-def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
+def _blobs(kind: Json, shape: TypeShape, array: pa.Array) -> Blobs:
     """Values without NULL that have no fixed length."""
     if shape is TypeShape.TEXT:
         return texts(array)
@@ -139,11 +138,11 @@ def _blobs(kind: Json, shape: TypeShape, array: Any) -> Blobs:
     raise Undecodable(f"ckpt does not write values of type {kind}")
 
 
-def _counts(array: Any) -> Any:
+def _counts(array: pa.Array) -> np.ndarray:
     return np.diff(np.asarray(array.offsets).astype(np.int64))
 
 
-def texts(array: Any) -> Blobs:
+def texts(array: pa.Array) -> Blobs:
     """The bytes of strings or binaries; of NULL none."""
     if not len(array):
         return Blobs(np.zeros(0, np.uint8), np.zeros(1, np.int64))
@@ -154,7 +153,7 @@ def texts(array: Any) -> Blobs:
     return Blobs(data[bounds[0] : bounds[-1]], bounds - bounds[0])
 
 
-def decimals(array: Any) -> Blobs:
+def decimals(array: pa.Array) -> Blobs:
     """The unscaled values of decimals, big-endian, in as few bytes as hold value and sign; of NULL anything."""
     big = memory(array, np.dtype("u1"), _DECIMAL_BYTES)[:, ::-1]
     sign = big[:, :1] >> 7
@@ -165,21 +164,21 @@ def decimals(array: Any) -> Blobs:
     return Blobs(big[used], _bounds(_DECIMAL_BYTES - spare))
 
 
-def _arrays(kind: Json, values: Any, counts: Any) -> Blobs:
+def _arrays(kind: Json, values: pa.Array, counts: np.ndarray) -> Blobs:
     """Arrays of so many elements each: the number, a bit for each NULL in whole words, elements, what they point to."""
     kind = own_type(kind)
     column, width = _column(kind, values), width_of(kind)
-    owner: Any = np.repeat(np.arange(len(counts)), counts)
+    owner: np.ndarray = np.repeat(np.arange(len(counts)), counts)
     first = np.cumsum(counts) - counts
     index = np.arange(len(owner)) - first[owner]
-    head = WORD + (counts + 63) // 64 * WORD
+    head: np.ndarray = WORD + (counts + 63) // 64 * WORD
     begin = head + _round_to_words(counts * width)
     sizes = np.zeros(len(owner), np.int64) if column.blobs is None else column.blobs.sizes
     before = _bounds(_round_to_words(sizes))
     at = begin[owner] + before[:-1] - before[first][owner]
     words = np.where(column.nulls, 0, column.words if column.blobs is None else at << 32 | sizes)
     bounds = _bounds(begin + before[first + counts] - before[first])
-    out: Any = np.zeros(int(bounds[-1]), np.uint8)
+    out: np.ndarray = np.zeros(int(bounds[-1]), np.uint8)
     starts = bounds[:-1]
     out.view(np.int64)[starts // WORD] = counts
     np.bitwise_or.at(out, (starts + WORD)[owner] + index // 8, (column.nulls << index % 8).astype(np.uint8))
@@ -190,24 +189,24 @@ def _arrays(kind: Json, values: Any, counts: Any) -> Blobs:
     return Blobs(out, bounds)
 
 
-def _join_blobs(first: Blobs, second: Blobs, length: Any) -> Blobs:
+def _join_blobs(first: Blobs, second: Blobs, length: np.dtype) -> Blobs:
     """The bytes of the first, as a number of this type, and both: keys and values of a map, value and metadata."""
     width = length.itemsize
     bounds = _bounds(width + first.sizes + second.sizes)
-    out: Any = np.zeros(int(bounds[-1]), np.uint8)
+    out: np.ndarray = np.zeros(int(bounds[-1]), np.uint8)
     out[bounds[:-1][:, None] + np.arange(width)] = first.sizes.astype(length).view(np.uint8).reshape(-1, width)
     _put(out, bounds[:-1] + width, first)
     _put(out, bounds[:-1] + width + first.sizes, second)
     return Blobs(out, bounds)
 
 
-def _put(out: Any, at: Any, blobs: Blobs) -> None:
+def _put(out: np.ndarray, at: np.ndarray, blobs: Blobs) -> None:
     out[np.repeat(at - blobs.bounds[:-1], blobs.sizes) + np.arange(len(blobs.data))] = blobs.data
 
 
-def _bounds(sizes: Any) -> Any:
+def _bounds(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
-def _round_to_words(sizes: Any) -> Any:
+def _round_to_words(sizes: np.ndarray) -> np.ndarray:
     return (sizes + WORD - 1) // WORD * WORD
