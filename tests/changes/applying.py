@@ -44,6 +44,13 @@ def changed_by(plan: ChangePlan, files: dict[str, bytes]) -> dict[str, bytes]:
     return changed
 
 
+def tree(uri: str, options: dict[str, str]) -> tuple[set[str], dict[str, bytes]]:
+    """Folders and files, listed anew."""
+    storage = open_storage(uri, options)
+    listing = storage.list_tree()
+    return {*listing.folders}, {path: storage.read(path) for path, _ in listing.walk()}
+
+
 def undo(top: Path, backup: Path) -> Receipt:
     """Take a repair back, without waiting."""
     return repair_async(str(top), undo=str(backup), grace=0)[1]

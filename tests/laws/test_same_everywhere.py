@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Ckpt
 from tests.support.places import SAMPLES
-from tests.support.services.fixtures import REMOTE, Upload
+from tests.support.services.fixtures import Upload, storage_words
 from tests.support.services.slow import SlowStore
 
 CHECKPOINTS = [
@@ -20,21 +20,12 @@ CHECKPOINTS = [
 ]
 
 
-@pytest.fixture(params=REMOTE)
-def upload(request: pytest.FixtureRequest) -> Upload:
-    """Each kind of remote storage in turn."""
-    found: Upload = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.mark.parametrize("sample", CHECKPOINTS)
 def test_remote_and_local_inspections_differ_in_the_path_only(ckpt: Ckpt, upload: Upload, sample: str):
     local = str(SAMPLES / sample)
     uri, options = upload(SAMPLES / sample)
-    given = [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
-
     here = ckpt("inspect", local, "--output", "json")
-    there = ckpt("inspect", uri, *given, "--output", "json")
+    there = ckpt("inspect", uri, *storage_words(options), "--output", "json")
 
     assert there.stderr == here.stderr == ""
     assert there.exit_code == here.exit_code

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from tests.changes.fixes.async_gap.test_remote import tree
+from tests.changes.applying import tree
 from tests.new.evolve.running import Inputs
 from tests.support.services.fixtures import Upload
 from tests.support.spark.live import trace

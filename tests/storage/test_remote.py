@@ -9,10 +9,10 @@ from ckpt.checkpoint.reader import open_for_start
 from ckpt.errors import NotFound, StorageError
 from ckpt.model import Kind
 from ckpt.storage import Listing, ReadRequest, open_storage
-from tests.support.services.fixtures import REMOTE, Upload
+from tests.support.services.fixtures import REMOTE, uploads
 from tests.support.services.slow import SlowStore
 
-KINDS = ("bridged_uri", *REMOTE)
+upload = uploads("bridged_uri", *REMOTE)
 
 
 @pytest.fixture
@@ -28,19 +28,6 @@ def tree(tmp_path: Path) -> Path:
     (top / "offsets" / "none").write_bytes(b"")
     (top / "state" / "0" / "1" / "1.delta").write_bytes(bytes(range(256)) * 300)
     return top
-
-
-@pytest.fixture
-def bridged_uri() -> Upload:
-    """An fsspec file system without a ``find`` of its own, so that it is walked: fsspec's local one."""
-    return lambda folder: (f"local://{folder}", {})
-
-
-@pytest.fixture(params=KINDS)
-def upload(request: pytest.FixtureRequest) -> Upload:
-    """Each kind of remote storage in turn."""
-    found: Upload = request.getfixturevalue(request.param)
-    return found
 
 
 def sizes(listing: Listing) -> dict[str, dict[str, int]]:

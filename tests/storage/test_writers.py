@@ -17,9 +17,9 @@ from ckpt.storage import open_storage
 from ckpt.storage.base import temporary
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.writer import AlreadyThere, Attributes
-from tests.support.services.fixtures import REMOTE, Upload
+from tests.support.services.fixtures import REMOTE, Upload, uploads
 
-KINDS = ("local_uri", "bridged_uri", *REMOTE)
+upload = uploads("local_uri", "bridged_uri", *REMOTE)
 
 
 @pytest.fixture
@@ -31,24 +31,6 @@ def tree(tmp_path: Path) -> Path:
             (top / name / str(batch_id)).write_bytes(b"v1")
     (top / "metadata").write_bytes(b'{"id":"x"}')
     return top
-
-
-@pytest.fixture
-def local_uri() -> Upload:
-    return lambda folder: (str(folder), {})
-
-
-@pytest.fixture
-def bridged_uri() -> Upload:
-    """An fsspec file system that is walked: fsspec's local one."""
-    return lambda folder: (f"local://{folder}", {})
-
-
-@pytest.fixture(params=KINDS)
-def upload(request: pytest.FixtureRequest) -> Upload:
-    """Each kind of storage in turn."""
-    found: Upload = request.getfixturevalue(request.param)
-    return found
 
 
 def paths(uri: str, options: dict[str, str]) -> set[str]:
@@ -114,7 +96,7 @@ def test_replaces_what_its_caller_has_seen_and_nothing_else(tree: Path, upload: 
     assert paths(uri, options) == before, "no temporary file is left, and nothing is created"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("memory_uri", "bridged_uri")])
+@pytest.mark.parametrize("kind", ["local_uri", *REMOTE[1:]])
 def test_a_file_that_is_replaced_is_never_missing(kind: str, tree: Path, request: pytest.FixtureRequest) -> None:
     """Not so through fsspec, whose file systems do not promise it.
 

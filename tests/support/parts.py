@@ -46,8 +46,6 @@ EACH: dict[str, int] = {
     "live/files/test_recorded.py::test_what_is_said_of_another_folder": 2,
     "live/files/test_recorded.py::test_what_is_said_is_what_is_read": 2,
     "live/iceberg/test_recorded.py::test_what_is_said_is_what_happens": 2,
-    # One plan, undone by one code on each storage; the patterns take turns.
-    "changes/fixes/async_gap/test_remote.py::test_planned_applied_and_taken_back": 4,
     # Recorded for five versions, and compared with ckpt in `make quick`.
     "changes/fixes/async_gap/oracle/test_repairs_live.py::test_spark_starts_a_repaired_checkpoint_as_promised": 8,
     "restart/oracle/test_forecast.py::test_the_forecast_of_who_reads_every_byte_is_what_spark_did": 8,
@@ -58,9 +56,8 @@ EACH: dict[str, int] = {
     # Databases show the rest (live/sink/test_code.py).
     "live/sink/test_kafka_rows.py::*": 3,
     # Files are written and removed by the same code for every command; others are on the other storages.
-    "changes/test_rewind_remote.py::test_planned_applied_and_taken_back": 3,
     "new/rewrite/test_remote.py::test_it_is_written_there_and_back_as_here": 2,
-    "changes/relocate/test_remote.py::test_a_remote_checkpoint_is_relocated_and_put_back": 2,
+    "changes/test_remote.py::test_a_checkpoint_is_relocated_and_put_back": 2,
     # Of 320 recorded seeds.
     "laws/operator/test_live.py::test_a_seed_ends_as_recorded": 4,
     # Each kill leaves what a stop at the same change leaves.

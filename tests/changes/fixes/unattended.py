@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 from ckpt.inspection import activity
 from tests.support.places import SAMPLES
+from tests.support.services.fixtures import storage_words
 
 Files = dict[str, bytes]
 
@@ -67,8 +68,7 @@ def preflight(uri: str, options: Mapping[str, str], *more: str) -> dict[str, Any
     from commands import main
 
     activity.LOOKS_APART_S = 0.0
-    words = [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
-    command = ["preflight", uri, "--fix", "safe", "--grace", "0", *words, *more, "-o", "json"]
+    command = ["preflight", uri, "--fix", "safe", "--grace", "0", *storage_words(options), *more, "-o", "json"]
     result = CliRunner().invoke(main.app, command, catch_exceptions=False)
     if not result.stdout:
         return {"go": False, "fixed": [], "not_fixed": result.stderr, "exit": result.exit_code}

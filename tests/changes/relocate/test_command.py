@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.changes.relocate.plan import guess_spark_root
+from ckpt.errors import UsageError
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from tests.changes.fixes.async_gap.test_command import after_next, everything
 from tests.commands import contract
@@ -237,3 +239,25 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf) -> None:
     sources = {"sources[]", "index", "from", "to"}
     unseen = {key.rpartition(".")[2] for key in contract.shapes("relocate").keys() - seen}
     assert unseen - contract.FORECAST_LISTS - sources == set()
+
+
+@pytest.mark.parametrize(
+    ("uri", "recorded", "root"),
+    [
+        ("/data/a%20b", "file:/old", "file:/data/a%20b"),
+        ("file:///data/a%20b/", "file:/old", "file:/data/a b"),
+        ("/dbfs/mnt/ck", "dbfs:/old", "dbfs:/mnt/ck"),
+        ("s3://new/ck?region=x", "s3a://old/ck", "s3a://new/ck"),
+        ("s3a://key:secret@new/ck", "file:/old", "s3a://new/ck"),
+        ("hdfs://nn:8020/ck", "file:/old", "hdfs://nn:8020/ck"),
+        ("abfs://box@account.dfs.core.windows.net/ck", "file:/o", "abfs://box@account.dfs.core.windows.net/ck"),
+    ],
+)
+def test_by_default_it_is_opened_where_it_lies(uri: str, recorded: str, root: str) -> None:
+    assert guess_spark_root(uri, [recorded]) == root
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/ck", "memory://ck", "abfs://box/ck", "az://box/ck"])
+def test_where_spark_would_spell_it_otherwise_it_has_to_be_named(uri: str) -> None:
+    with pytest.raises(UsageError, match="`to`"):
+        guess_spark_root(uri, ["file:/old"])

@@ -17,7 +17,7 @@ from ckpt.storage import Folder, open_storage
 from ckpt.storage.uri import NO_OPTIONS
 from tests.inspection.scan.trees import build
 from tests.support.places import SAMPLES
-from tests.support.services.fixtures import Upload
+from tests.support.services.fixtures import USUAL, Upload
 from tests.support.unprivileged import as_a_stranger
 
 
@@ -57,18 +57,8 @@ def test_every_line_is_that_of_inspect(count: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [24])
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "memory_uri",
-        pytest.param("s3_uri", marks=pytest.mark.service),
-        pytest.param("hdfs_uri", marks=pytest.mark.service),
-    ],
-)
-def test_a_remote_root_is_told_as_a_local_one(
-    kind: str, count: int, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    upload: Upload = request.getfixturevalue(kind)
+@pytest.mark.parametrize("upload", USUAL, indirect=True)
+def test_a_remote_root_is_told_as_a_local_one(upload: Upload, count: int, tmp_path: Path) -> None:
     top = build(tmp_path / "root", count, hostile=False)
     uri, options = upload(top)
 

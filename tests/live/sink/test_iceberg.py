@@ -23,6 +23,7 @@ from tests.conftest import Ckpt
 from tests.live.sink import iceberg
 from tests.live.sink.iceberg_query import BATCHES
 from tests.live.sink.mismatches import EVERY_ROW, promised
+from tests.support.services.fixtures import USUAL, Upload
 
 RECORDED: dict[str, Any] = json.loads(iceberg.RECORDED.read_text())
 ONCE = Counter(range(EVERY_ROW))
@@ -308,12 +309,9 @@ def test_a_page_says_which_file_was_read(table: Path, folder: Path, ckpt: Ckpt) 
     assert f"read from metadata/{newest(table).name}" in run.stdout
 
 
-EVERYWHERE = ["memory_uri", *(pytest.param(one, marks=pytest.mark.service) for one in ("s3_uri", "hdfs_uri"))]
-
-
-@pytest.mark.parametrize("where", EVERYWHERE)
-def test_tables_on_remote_storage(where: str, table: Path, request: pytest.FixtureRequest) -> None:
-    uri, options = request.getfixturevalue(where)(table)
+@pytest.mark.parametrize("upload", USUAL, indirect=True)
+def test_tables_on_remote_storage(upload: Upload, table: Path) -> None:
+    uri, options = upload(table)
     place, question, query = uri.partition("?")
     file = f"{place}/metadata/{newest(table).name}{question}{query}"
     assert [read_sink(one, options).writers[0].last_batch for one in (uri, file)] == [NEWEST, NEWEST]

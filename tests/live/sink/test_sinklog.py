@@ -18,6 +18,7 @@ from ckpt.live.sink.records import SinkKind
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.remedies import remove
+from tests.support.services.fixtures import USUAL, Upload
 
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
 
@@ -400,12 +401,8 @@ def test_state_of_a_batch_that_is_passed_over(ckpt: Ckpt, copy_of: CopyOf, tmp_p
     assert codes() == {"CKPT417"}
 
 
-EVERYWHERE = ["memory_uri", *(pytest.param(one, marks=pytest.mark.service) for one in ("s3_uri", "hdfs_uri"))]
-
-
-@pytest.mark.parametrize("where", EVERYWHERE)
-def test_sinks_on_remote_storage(where: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    upload = request.getfixturevalue(where)
+@pytest.mark.parametrize("upload", USUAL, indirect=True)
+def test_sinks_on_remote_storage(upload: Upload, tmp_path: Path) -> None:
     table = cleaned(table_of(tmp_path / "table", (QUERY, 0), (OTHER, 7), (QUERY, 1)))
     table_of(table, (OTHER, 8))
     log = read_sink(*upload(table))

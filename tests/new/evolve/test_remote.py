@@ -13,8 +13,7 @@ from ckpt.errors import CkptError
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.query.description import DescribedBuffer, QueryDescription
 from ckpt.versions import Progress, Spark
-from tests.changes.applying import changed_by
-from tests.changes.fixes.async_gap.test_remote import tree
+from tests.changes.applying import changed_by, tree
 from tests.changes.killing import killed, stops
 from tests.conftest import CopyOf
 from tests.new.evolve.test_command import COUNT, FILES, MORE, OLD, SUM, describe_aggregates

@@ -1,10 +1,11 @@
 """The services as session-wide fixtures: started at first use, or skipped saying why they cannot be."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,27 @@ REMOTE = (
     pytest.param("azure_uri", marks=pytest.mark.service),
 )
 """Each kind of remote storage, by the name of the fixture that uploads to it."""
+USUAL = REMOTE[:3]
+"""Memory, S3 and HDFS."""
+
+
+def uploads(*kinds: Any) -> Any:
+    """Make a fixture that is each of these ways to upload in turn."""
+
+    @pytest.fixture(params=kinds)
+    def upload(request: pytest.FixtureRequest) -> Upload:
+        found: Upload = request.getfixturevalue(request.param)
+        return found
+
+    return upload
+
+
+upload = uploads(*REMOTE)
+
+
+def storage_words(options: Mapping[str, str]) -> list[str]:
+    """Storage options as the words of a command."""
+    return [word for key, value in options.items() for word in ("--storage-options", f"{key}={value}")]
 
 
 @contextmanager
@@ -97,6 +119,18 @@ def s3_uri(s3: S3Server) -> Upload:
 def hdfs_uri(hdfs: HdfsCluster) -> Upload:
     """Upload a local folder to HDFS: its URI, and no storage options."""
     return lambda folder: (hdfs.upload(folder), {})
+
+
+@pytest.fixture
+def local_uri() -> Upload:
+    """Where a local folder is: its path."""
+    return lambda folder: (str(folder), {})
+
+
+@pytest.fixture
+def bridged_uri() -> Upload:
+    """An fsspec file system without a ``find`` of its own, so that it is walked: fsspec's local one."""
+    return lambda folder: (f"local://{folder}", {})
 
 
 @pytest.fixture
