@@ -145,9 +145,12 @@ class Checkpoint(Value):
 
     def is_skipped(self, batch_id: int) -> bool:
         """True if ``ckpt skip`` committed a batch, as it is planned here, without its rows."""
+        return batch_id in self.commits and PlannedBatch(batch_id, self.planned_ms(batch_id)) in self.marked_skipped
+
+    def planned_ms(self, batch_id: int | None) -> int:
+        """When a batch was planned, in ms since 1970 UTC; 0 where its offsets do not say it."""
         entry = self.offsets.readable(batch_id)
-        planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
-        return batch_id in self.commits and PlannedBatch(batch_id, planned_ms) in self.marked_skipped
+        return entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
 
     def is_past(self, batch_id: int) -> bool:
         """True if a planned batch is further back than the newest, which are judged."""

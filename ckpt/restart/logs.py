@@ -12,6 +12,11 @@ from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import CHECKPOINT_FORMAT, JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
 
+_UNFINISHED = {
+    Fault.UNFINISHED: diagnoses.logs.UNFINISHED,
+    Fault.UNFINISHED_CHANGE: diagnoses.logs.UNFINISHED_CHANGE,
+}
+
 
 def latest_offsets(start: Start) -> Forecast | None:
     """``OffsetSeqLog.getLatest`` takes the highest number that is listed, and opens the file of that name."""
@@ -52,10 +57,8 @@ def _check_log_file(
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, advice)
     if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
         return start.stays_unknown(diagnoses.others.TOO_LARGE, path, entry.reason)
-    if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED:
-        return start.fails(diagnoses.logs.UNFINISHED, path, entry.reason, entry.says)
-    if isinstance(entry, Unreadable) and entry.fault is Fault.UNFINISHED_CHANGE:
-        return start.fails(diagnoses.logs.UNFINISHED_CHANGE, path, entry.reason, entry.says)
+    if isinstance(entry, Unreadable) and entry.fault in _UNFINISHED:
+        return start.fails(_UNFINISHED[entry.fault], path, entry.reason, entry.says)
     if isinstance(entry, Unreadable):
         folder, _, batch_id = path.partition("/")
         by_place = remedies.unreadable_log(start.checkpoint, folder, int(batch_id))

@@ -57,16 +57,13 @@ def exhausted_offsets(start: Start) -> Forecast | None:
     for index, offset in enumerate(offsets_of(start.end)) if start.end is not None and start.resumes else ():
         if not isinstance(offset, RateMicroBatchOffset):
             continue
-        path, detail = (
-            f"{OFFSETS}/{start.latest}",
-            f"source {index} is at {{}}, and there is no larger number than {LONG}",
-        )
+        path = f"{OFFSETS}/{start.latest}"
         for what, number in (("row", offset.rows), ("timestamp", offset.timestamp_ms)):
+            detail = f"source {index} is at {what} {number}, and there is no larger number than {LONG}"
             if number == LONG:
-                shown = detail.format(f"{what} {number}")
-                return start.fails(diagnoses.logs.MALFORMED_OFFSET, path, shown, None)
+                return start.fails(diagnoses.logs.MALFORMED_OFFSET, path, detail, None)
             if number > LONG - _MANY_ROWS:
-                return start.stays_unknown(diagnoses.logs.MALFORMED_OFFSET, path, detail.format(f"{what} {number}"))
+                return start.stays_unknown(diagnoses.logs.MALFORMED_OFFSET, path, detail)
     return None
 
 
@@ -82,10 +79,8 @@ def endless_watermark(start: Start) -> Forecast | None:
     for log, batch, watermark_ms in watermarks if start.checkpoint.stateful and used else ():
         if watermark_ms is not None and watermark_ms > LONG // 1000:
             detail = f"the watermark is {watermark_ms} ms"
-            finding = find_far_watermark(start.checkpoint)
-            return start.ends(
-                Outcome.UNKNOWN, finding or Finding(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
-            )
+            stated = Finding(diagnoses.logs.FAR_WATERMARK, f"{log}/{batch}", detail)
+            return start.ends(Outcome.UNKNOWN, next(find_far_watermark(start.checkpoint), stated))
     return None
 
 
@@ -93,14 +88,13 @@ _DAY_MS = 86_400_000
 FAR_MS = _DAY_MS  # more than any time zone, or the clock of another machine, is ahead
 
 
-def find_far_watermark(checkpoint: Checkpoint) -> Finding | None:
+def find_far_watermark(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find a watermark beyond the time at which its batch was planned: only a row from the future brings it there.
 
     The watermark that a batch leaves is in its commit, and in the offsets of the batch after it; a start takes the
     higher one of the newest of both (``MicroBatchExecution.populateStartOffsets``).
     """
-    entries = sorted(checkpoint.offsets.entries.items())
-    planned = [(i, entry.metadata) for i, entry in entries if isinstance(entry, OffsetLog) and entry.metadata]
+    planned = [(i, entry.metadata) for i, entry in checkpoint.offsets.records.items() if entry.metadata]
     left = [(i - 1, metadata.watermark_ms, metadata.timestamp_ms) for i, metadata in planned]
     latest, commit = checkpoint.commits.latest, checkpoint.commits.newest
     if planned and latest == planned[-1][0] and commit is not None and commit.next_watermark_ms is not None:
@@ -108,18 +102,14 @@ def find_far_watermark(checkpoint: Checkpoint) -> Finding | None:
         left.append((latest, max(commit.next_watermark_ms, newest.watermark_ms), newest.timestamp_ms))
     ahead = [(batch, ms, ms - time_ms) for batch, ms, time_ms in left if time_ms > 0 and ms - time_ms > FAR_MS]
     if not ahead or ahead[-1][0] != left[-1][0]:
-        return None
+        return
     batch, (_, watermark_ms, ahead_ms) = ahead[0][0], ahead[-1]
     unseen = len(ahead) == len(left) and batch > 0  # it was there before the batches that were read
     since = f"since batch {batch} or an earlier one" if unseen else f"since batch {batch}"
     detail = f"{since}; it is {instant(watermark_ms)} now, {ahead_ms // _DAY_MS:,} days ahead"
     goes_back = not unseen and any(i < batch for i in checkpoint.commits.ids)
-    return Finding(
-        diagnoses.logs.FAR_WATERMARK,
-        f"{COMMITS}/{batch}",
-        detail,
-        BOOK.advise("far_watermark", number=batch, before=batch - 1) if goes_back else None,
-    )
+    advice = BOOK.advise("far_watermark", number=batch, before=batch - 1) if goes_back else None
+    yield Finding(diagnoses.logs.FAR_WATERMARK, f"{COMMITS}/{batch}", detail, advice)
 
 
 _MANY_ROWS = 1 << 31
@@ -153,10 +143,8 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 advice = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
             rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
             if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
-                error, advice = (
-                    messages.OFFSETS_REVERSED.format(*rows),
-                    BOOK.advise("offsets_reversed", latest=start.latest),
-                )
+                error = messages.OFFSETS_REVERSED.format(*rows)
+                advice = BOOK.advise("offsets_reversed", latest=start.latest)
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, advice)
             return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, advice)
     return None
@@ -248,10 +236,9 @@ def source_entries(start: Start) -> Forecast | None:
         if last < first:
             path = f"{OFFSETS}/{start.latest}"
             detail = f"source {source_log.source} ends before the end of batch {start.predecessor}"
-            planned = (
-                not start.resumes
-            )  # by a start that failed, if nobody has edited the file: no copy has a better one
-            advice = BOOK.advise("repair") if planned else BOOK.advise("offsets_reversed", latest=start.latest)
+            advice = BOOK.advise("offsets_reversed", latest=start.latest)
+            if not start.resumes:  # planned by a start that failed, if nobody has edited it: no copy has a better one
+                advice = BOOK.advise("repair")
             return start.fails(diagnoses.others.OFFSETS_WENT_BACK, path, detail, messages.FILES_REVERSED, advice)
     return None
 

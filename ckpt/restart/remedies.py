@@ -57,8 +57,7 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
 
     Without a committed batch to begin at, nothing can be repaired; but a query without state goes back to a pair, too.
     """
-    committed = latest in checkpoint.commits
-    readable = _list_readable(checkpoint)
+    committed, readable = latest in checkpoint.commits, checkpoint.offsets.records
     begins = any(batch in checkpoint.commits for batch in readable)
     if checkpoint.stateful and (not committed or latest != checkpoint.commits.latest):
         return BOOK.advise("repair") if begins else advise(put_back().or_(*BOOK.advise("new_checkpoint").steps))
@@ -72,14 +71,9 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     return None
 
 
-def _list_readable(checkpoint: Checkpoint) -> set[int]:
-    """The batches whose offsets can be read."""
-    return {batch for batch in checkpoint.offsets.ids if checkpoint.offsets.readable(batch) is not None}
-
-
 def finished_again(checkpoint: Checkpoint) -> Advice | None:
     """For finished batches that a start runs again; None leaves it to the diagnosis: ``repair-async`` can begin."""
-    readable = _list_readable(checkpoint)
+    readable = checkpoint.offsets.records
     begins = any(batch in checkpoint.commits or batch == 0 or batch - 1 in readable for batch in readable)
     return None if begins else BOOK.advise("repair")
 

@@ -10,7 +10,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkp
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Fault, Kind, Unreadable
-from ckpt.restart import batch, continuous, diagnoses, logs, messages, offsets, real_time, remedies, settings_and_state
+from ckpt.restart import batch, diagnoses, logs, messages, offsets, own_triggers, remedies, settings_and_state
 from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast, Outcome
@@ -141,25 +141,43 @@ RULES = (
 )
 
 
-_UP_TO_THE_COMMITS = (
-    real_time.refuse_real_time,
-    query_metadata,
-    real_time.commit_alone,
-    real_time.begin_without_offsets,
-    nothing_planned,
-    logs.latest_offsets,
-    logs.unfinished_repartition,
-    logs.latest_commit,
+_OF_REAL_TIME = (
+    (
+        own_triggers.refuse_real_time,
+        query_metadata,
+        own_triggers.commit_alone,
+        own_triggers.begin_without_offsets,
+        nothing_planned,
+        logs.latest_offsets,
+        logs.unfinished_repartition,
+        logs.latest_commit,
+    ),
+    (
+        own_triggers.refuse_format_1,
+        no_micro_batches,
+        own_triggers.fail_without_end,
+        own_triggers.doubt_deleted_state,
+        own_triggers.begin_without_offsets,
+        *RULES[RULES.index(logs.latest_sources) :],
+    ),
 )
-_ONCE_PLANS_ARE_DELETED = (
-    real_time.refuse_format_1,
-    no_micro_batches,
-    real_time.fail_without_end,
-    real_time.doubt_deleted_state,
-    real_time.begin_without_offsets,
-    *RULES[RULES.index(logs.latest_sources) :],
+"""The order of a start in real-time mode: before it deletes what is planned and not committed, and after that."""
+_OF_CONTINUOUS = (
+    (
+        own_triggers.refuse_continuous,
+        query_metadata,
+        logs.latest_commit,
+        own_triggers.doubt_unreadable_plan,
+        own_triggers.fail_without_offsets,
+    ),
+    (
+        own_triggers.begin_without_offsets,
+        logs.latest_offsets,
+        own_triggers.doubt_other_source,
+        own_triggers.continue_after,
+    ),
 )
-"""The order of a start in real-time mode."""
+"""The order of a start with a continuous trigger, likewise."""
 
 
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
@@ -168,37 +186,13 @@ def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Foreca
         finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
         return Forecast(spark, progress, Outcome.UNKNOWN, because=(finding,))
     start = Start(checkpoint, spark, progress)
-    if progress is Progress.REALTIME:
-        return _forecast_real_time(start)
-    if progress is Progress.CONTINUOUS:
-        return _forecast_continuous(start)
-    return next(answer for rule in RULES if (answer := rule(start)) is not None)
-
-
-def _forecast_continuous(start: Start) -> Forecast:
-    before = (
-        continuous.refuse_continuous,
-        query_metadata,
-        logs.latest_commit,
-        continuous.doubt_unreadable_plan,
-        continuous.fail_without_offsets,
-    )
+    if progress.in_micro_batches:
+        return next(answer for rule in RULES if (answer := rule(start)) is not None)
+    before, after = _OF_REAL_TIME if progress is Progress.REALTIME else _OF_CONTINUOUS
     for rule in before:
         if (answer := rule(start)) is not None:
             return answer
-    start = real_time.delete_planned(start)
-    opens = (logs.latest_offsets,) if start.latest is not None else ()
-    answer = next((a for rule in (*opens, continuous.doubt_other_source) if (a := rule(start)) is not None), None)
-    answer = answer or continuous.continue_after(start)
-    deleted = real_time.find_deleted(start)
-    return answer if deleted is None else replace(answer, because=(*answer.because, deleted))
-
-
-def _forecast_real_time(start: Start) -> Forecast:
-    for rule in _UP_TO_THE_COMMITS:
-        if (answer := rule(start)) is not None:
-            return answer
-    start = real_time.delete_planned(start)
-    answer = next(answer for rule in _ONCE_PLANS_ARE_DELETED if (answer := rule(start)) is not None)
-    deleted = real_time.find_deleted(start)
+    start = own_triggers.delete_planned(start)
+    answer = next(answer for rule in after if (answer := rule(start)) is not None)
+    deleted = own_triggers.find_deleted(start)
     return answer if deleted is None else replace(answer, because=(*answer.because, deleted))

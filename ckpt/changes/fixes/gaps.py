@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
-from ckpt.changes.predecessor import find_origin, write_predecessor
-from ckpt.changes.rewind.plan import name_sink
+from ckpt.changes.rewind.plan import find_origin, name_sink, write_predecessor
 from ckpt.changes.steps import FileStep, plan_removals, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern
@@ -43,21 +42,18 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     checkpoint = inspection.checkpoint
     if not has_gap(checkpoint):
         return
-    offsets = checkpoint.offsets
-    latest = _find_newest_readable(checkpoint)
-    end = offsets.readable(latest)
-    assert end is not None
+    offsets, latest = checkpoint.offsets, _find_newest_readable(checkpoint)
     committed = latest in checkpoint.commits
     above = _has_batches_above(checkpoint, latest)
     if checkpoint.stateful and (above or not committed):
         raise NoWay(BOOK.text("counts_twice", latest=latest))
-    origin = find_origin(checkpoint, latest, end)
+    origin = find_origin(checkpoint, latest)
     if origin is None and not committed:
         raise NoWay(BOOK.text("unknown_start", latest=latest))
     begin = -1 if origin is None else origin
     between = [f"{OFFSETS}/{i}" for i in offsets.ids if begin < i < latest - 1 and not committed]
     steps = [*plan_removals(storage, checkpoint.listing, between), *_remove_above(checkpoint, storage, latest)]
-    steps += write_predecessor(checkpoint, storage, latest, latest if origin is None else origin)
+    steps += write_predecessor(checkpoint, storage, latest, origin)
     replay, why = _explain_fill(checkpoint, latest, origin, above=above)
     reads_after = latest if committed else begin
     yield _build(checkpoint, why, steps, reads_after, latest, replay, reused_after=latest if above else None)

@@ -26,10 +26,13 @@ from ckpt.changes.check_fix import (
     plan_first,
 )
 from ckpt.changes.fixes.gaps import draft_fill
-from ckpt.changes.fixes.micro_batches import draft_micro_batches
+from ckpt.changes.fixes.newest_records import (
+    STARTS_IN_REAL_TIME,
+    draft_micro_batches,
+    draft_provider,
+    draft_real_time,
+)
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
-from ckpt.changes.fixes.real_time import STARTS_IN_REAL_TIME, draft_real_time
-from ckpt.changes.fixes.state_provider import draft_provider
 from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark

@@ -11,7 +11,7 @@ from typing import ClassVar, Unpack
 
 from ckpt.advice import join, plain, words
 from ckpt.changes.apply import ChangeResult, How, run_change
-from ckpt.changes.check_fix import NO_LOST_BATCH, Drafter, find_starts, plan_first
+from ckpt.changes.check_fix import NO_LOST_BATCH, Drafter, plan_first
 from ckpt.changes.fixes.gaps import draft_fill, draft_rewinds, has_gap
 from ckpt.changes.fixes.repair import WaysPlan, plan_repairs
 from ckpt.changes.plan import ChangePlan, NoWay, adapt_to_sink
@@ -21,9 +21,8 @@ from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location
-from ckpt.restart.findings import Forecast
 from ckpt.storage import Storage
-from ckpt.versions import Progress, Spark
+from ckpt.versions import Spark
 
 
 class Strategy(StrEnum):
@@ -43,13 +42,6 @@ class RepairPlan(ChangePlan):
     strategy: Strategy | None = None  # fill or rewind; None where there is no plan
     reads_after: int | None = None  # the batch at whose end the next synchronous start begins to read
     repairs: WaysPlan | None = None  # of ``ckpt repair``, where there is no plan
-
-    @property
-    def starts_after(self) -> tuple[Forecast, ...]:
-        """Synchronous starts after the repair, with the versions that somebody may try."""
-        after = self.inspection_after
-        starts = find_starts(self.inspection, after) if after else ()
-        return tuple(f for f in starts if f.progress is Progress.SYNC)
 
 
 def repair_async(

@@ -27,10 +27,9 @@ from ckpt.changes.plan import (
     name_log_problem,
     name_lost_part,
 )
-from ckpt.changes.predecessor import find_origin, write_predecessor
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import FileStep, plan_unread_removals
-from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint, Log
+from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing
+from ckpt.checkpoint.checkpoint import OFFSETS, SOURCES, Checkpoint, Log
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
@@ -241,9 +240,11 @@ def plan_rewind(
         return replace(plan, refused=refused + also)
     kept = keeps_planned(checkpoint, to_batch, replayed)
     try:
-        written = () if kept else tuple(_write_predecessor(checkpoint, storage, to_batch))
+        origin = find_origin(checkpoint, to_batch)
+        written = () if kept else tuple(write_predecessor(checkpoint, storage, to_batch, origin))
     except NoWay as error:
         return replace(plan, refused=str(error))
+    copied = next((step.path for step in written if step.source), None)
     gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
     steps = (*others, *written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
@@ -256,7 +257,8 @@ def plan_rewind(
     plan = replace(
         plan,
         steps=steps,
-        why="; ".join(filter(None, (_describe_steps(checkpoint, to_batch, same=kept), _describe_written(written)))),
+        why=_describe_steps(checkpoint, to_batch, same=kept)
+        + (f"; {copied} is written, which a start looks for and reads nothing from" if copied else ""),
         again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
@@ -273,19 +275,33 @@ def plan_rewind(
     return replace(plan, refused=refused)
 
 
-def _write_predecessor(checkpoint: Checkpoint, storage: Storage, batch: int) -> Iterator[FileStep]:
-    """Write the offsets before a committed batch, if they cannot be read. Raises NoWay, StorageError."""
-    end = checkpoint.offsets.readable(batch)
-    assert end is not None
-    origin = find_origin(checkpoint, batch, end)
-    return write_predecessor(checkpoint, storage, batch, batch if origin is None else origin)
+def find_origin(checkpoint: Checkpoint, latest: int) -> int | None:
+    """The newest earlier batch that is committed and readable, and has the same sources.
+
+    Where the latest is committed, all earlier ones are done, whether their commit was logged or not.
+    """
+    offsets, commits = checkpoint.offsets, checkpoint.commits
+    end = offsets.readable(latest)
+    for batch_id in reversed(offsets.ids):
+        log, done = offsets.readable(batch_id), batch_id in commits or latest in commits
+        if batch_id < latest and done and log and end and len(log.sources) == len(end.sources):
+            return batch_id
+    return None
 
 
-def _describe_written(steps: Sequence[FileStep]) -> str:
-    copied = next((step for step in steps if step.source), None)
-    if copied is None:
-        return ""
-    return f"{copied.path} is written, which a start looks for and reads nothing from"
+def write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, origin: int | None) -> Iterator[FileStep]:
+    """Write ``offsets/<latest - 1>`` as those of batch ``origin``, or of the latest; nothing if it can be read.
+
+    Where the latest is committed a start only checks that they are there (``populateStartOffsets``), or has a source of
+    the old interface look up the range from them to it, whose rows nobody reads. Raises NoWay, StorageError.
+    """
+    if not latest or checkpoint.offsets.readable(latest - 1):
+        return
+    path, listing = f"{OFFSETS}/{latest - 1}", checkpoint.listing
+    if listing.has_folder(path) or path in listing.oddities:
+        raise NoWay(f"{path} is not a file, and blocks one that must be written: move it away first")
+    source = f"{OFFSETS}/{latest if origin is None else origin}"
+    yield from plan_writing(storage, listing, path, storage.read(source), source)
 
 
 def _spell_batches(batches: Ranges) -> str:

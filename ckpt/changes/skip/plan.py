@@ -87,10 +87,8 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[F
     requests = [ReadRequest(store.path, 0, None if store.name.endswith(".zip") else _HEAD) for store in stores]
     steps: list[FileStep] = []
     renamed: dict[str, str] = {}
-    log = checkpoint.offsets.newest
-    timestamp = log.metadata.timestamp_ms if log and log.metadata else 0
     for store, data in zip(stores, storage.read_all(requests), strict=True):
-        steps += _plan_steps(checkpoint, store, data, renamed, timestamp or 0)
+        steps += _plan_steps(checkpoint, store, data, renamed)
     ids = rename_ids(context.unique_ids, renamed, "the commit log names state files with the id {}, which are missing")
     return steps, ids
 
@@ -112,9 +110,7 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
     raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
 
 
-def _plan_steps(
-    checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str], timestamp_ms: int
-) -> Iterator[FileStep]:
+def _plan_steps(checkpoint: Checkpoint, store: _Store, data: bytes, renamed: dict[str, str]) -> Iterator[FileStep]:
     """The file of the next version, with its checksum files where the one before has them."""
     version, old = store.version.version + 1, store.version.unique_id
     ending = store.name.rpartition(".")[2]
@@ -128,7 +124,7 @@ def _plan_steps(
     yield from plan_creating(checkpoint.listing, path, written, store.path, store.path if is_copy else None)
     checksum = f"{store.path}{CHECKSUM}"
     if checkpoint.listing.info(checksum) is not None:
-        recorded = build_spark_sidecar(written, timestamp_ms)
+        recorded = build_spark_sidecar(written, checkpoint.planned_ms(checkpoint.offsets.latest))
         yield from plan_creating(checkpoint.listing, f"{path}{CHECKSUM}", recorded, checksum)
 
 
@@ -245,6 +241,9 @@ def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
         state, ids = plan_empty_version(checkpoint, storage) if checkpoint.stateful else ([], {})
     except NoWay as error:
         return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
+    # of the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0
+    name = "do_not_skip" if (latest + 1) % DEFAULT_INTERVAL == 0 else "fill_hole"
+    hole = BOOK.text(name, batch=latest, due=f"{latest}{COMPACT}")
     leftovers = (*state_above(checkpoint.listing, latest), f"{COMMITS}/{latest}")  # of its crashed attempt
     plan = replace(
         plan,
@@ -258,7 +257,7 @@ def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
         warnings=tuple(_warn_of_skip(checkpoint, latest)),
-        any_sink=_warn_of_file_sink(latest),
+        any_sink=AnySink(hole, kinds=(InSink("file", UNKNOWN_ROWS, hole),)),
     )
     return check_fix(plan, storage, must_run_first(latest + 1))
 
@@ -295,10 +294,8 @@ def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterato
 
 def _plan_mark(storage: Storage, checkpoint: Checkpoint, latest: int) -> FileStep:
     """Plan to mark the batch as skipped, so that nobody sends the query back to it for the sake of a sink."""
-    entry = checkpoint.offsets.readable(latest)
-    planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
     was = storage.read(SKIPPED) if checkpoint.listing.info(SKIPPED) is not None else None
-    marked = (*checkpoint.marked_skipped, PlannedBatch(latest, planned_ms))
+    marked = (*checkpoint.marked_skipped, PlannedBatch(latest, checkpoint.planned_ms(latest)))
     return FileStep(SKIPPED, was, build_skipped(marked[-_MARKED:]), like=f"{COMMITS}/{latest - 1}")
 
 
@@ -322,10 +319,3 @@ def _warn_of_skip(checkpoint: Checkpoint, latest: int) -> Iterator[Words]:
     yield BOOK.text("of_an_attempt", latest=latest)
     if checkpoint.stateful:
         yield BOOK.text("one_batch_later", latest=latest, next=latest + 1)
-
-
-def _warn_of_file_sink(batch: int) -> AnySink:
-    """Name the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0."""
-    name = "do_not_skip" if (batch + 1) % DEFAULT_INTERVAL == 0 else "fill_hole"
-    text = BOOK.text(name, batch=batch, due=f"{batch}{COMPACT}")
-    return AnySink(text, kinds=(InSink("file", UNKNOWN_ROWS, text),))

@@ -11,7 +11,7 @@ from ckpt.formats.names import parse_java_int
 from ckpt.query.description import QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
-from ckpt.restart.real_time import OPERATORS, REFUSED_SOURCES
+from ckpt.restart.own_triggers import OPERATORS, REFUSED_SOURCES
 from ckpt.versions import Spark
 
 UNSEEN = (

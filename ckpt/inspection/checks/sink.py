@@ -15,7 +15,7 @@ from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.state.ranges import ranges_of
 from ckpt.formats.names import COMPACT, compactible_id
-from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, find_plan_ms, match_batch
+from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.model import PlannedBatch, Unreadable
@@ -44,14 +44,7 @@ class SinkOutcome(StrEnum):
     UNREACHED = "unreached"  # it was to be read, and could not be
 
 
-_CERTAIN = (
-    SinkOutcome.CONTINUES,
-    SinkOutcome.PASSES_OVER,
-    SinkOutcome.DROPS,
-    SinkOutcome.MAY_DROP,
-    SinkOutcome.LACKS,
-    SinkOutcome.ACCEPTS,
-)
+_UNCERTAIN = (SinkOutcome.WRITES_AGAIN, SinkOutcome.UNKNOWN_QUERY, SinkOutcome.UNKNOWN, SinkOutcome.UNREACHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +79,7 @@ class SinkOutlook:
     @property
     def certain(self) -> bool:
         """True if the outcome is certain enough to say nothing of other sinks."""
-        return self.outcome in _CERTAIN
+        return self.outcome not in _UNCERTAIN
 
 
 _LOST_ID = (diagnoses.logs.MISSING_METADATA, diagnoses.logs.UNREADABLE_METADATA, diagnoses.logs.NEW_QUERY_ID)
@@ -219,7 +212,7 @@ def _find_code(checkpoint: Checkpoint, log: SinkLog) -> SinkWriter | None:
 
 def _fits_plans(checkpoint: Checkpoint, code: SinkWriter) -> bool:
     """Tell whether a batch was written after it was planned and before the next one was."""
-    plans = {batch: find_plan_ms(checkpoint, batch) for batch in checkpoint.offsets.ids}
+    plans = {batch: max(checkpoint.planned_ms(batch), 0) for batch in checkpoint.offsets.ids}
     spans = ((plans[batch], plans.get(batch + 1), code.written_ms.get(batch)) for batch in plans)
     return any(before and after and written and before <= written <= after for before, after, written in spans)
 
@@ -316,9 +309,7 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
 
 def _is_written_without_ids(checkpoint: Checkpoint, log: SinkLog) -> bool:
     """True for a Delta table older than the newest batch, without a transaction of anybody, none of which expire."""
-    entry = checkpoint.offsets.newest
-    planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else None
-    known = log.created_ms is not None and planned_ms is not None and log.created_ms < planned_ms
+    known = log.created_ms is not None and log.created_ms < checkpoint.planned_ms(checkpoint.offsets.latest)
     return known and not log.writers and log.retention is None
 
 
@@ -488,10 +479,9 @@ def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> Advice | None:
 def build_first_mark(checkpoint: Checkpoint) -> PlannedBatch | None:
     """Build the mark that fits this checkpoint: the batch that is planned and not committed; None: there is none."""
     latest = checkpoint.offsets.latest
-    log = checkpoint.offsets.readable(latest)
-    if latest is None or log is None or latest in checkpoint.commits:
+    if latest is None or checkpoint.offsets.newest is None or latest in checkpoint.commits:
         return None
-    return PlannedBatch(latest, log.metadata.timestamp_ms if log.metadata else 0)
+    return PlannedBatch(latest, checkpoint.planned_ms(latest))
 
 
 def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterator[Finding]:

@@ -80,11 +80,11 @@ def find_dropped(checkpoint: Checkpoint, log: SinkLog) -> DroppedBatches | None:
 
 def describe_times(checkpoint: Checkpoint, log: SinkLog, batch: int) -> str:
     """Say when the sink wrote a batch and when the checkpoint planned the one of that id, as a part of a sentence."""
-    written_ms, planned_ms = log.written_by(checkpoint.query_id, batch), find_plan_ms(checkpoint, batch)
+    written_ms, planned_ms = log.written_by(checkpoint.query_id, batch), checkpoint.planned_ms(batch)
     if written_ms is None:
         return "the sink does not say when it wrote its own"
     wrote = f"the sink wrote its own at {instant(written_ms)}"
-    if planned_ms is None:
+    if planned_ms <= 0:
         return f"{wrote}, and the offsets do not say when this one was planned"
     gap_ms = planned_ms - written_ms
     if gap_ms < CLOCKS_APART_MS:
@@ -94,8 +94,8 @@ def describe_times(checkpoint: Checkpoint, log: SinkLog, batch: int) -> str:
 
 def _measure_lateness_ms(checkpoint: Checkpoint, log: SinkLog, batch: int) -> int | None:
     """Measure how long after the sink's entry of its id a batch was planned; 0 or less: not after it."""
-    planned_ms, written_ms = find_plan_ms(checkpoint, batch), log.written_by(checkpoint.query_id, batch)
-    if planned_ms is None or written_ms is None:
+    planned_ms, written_ms = checkpoint.planned_ms(batch), log.written_by(checkpoint.query_id, batch)
+    if planned_ms <= 0 or written_ms is None:
         return None
     info = checkpoint.listing.info(f"{OFFSETS}/{batch}")
     stored_ms = info.mtime_ms if info is not None and info.mtime_ms is not None else planned_ms
@@ -103,10 +103,3 @@ def _measure_lateness_ms(checkpoint: Checkpoint, log: SinkLog, batch: int) -> in
         planned_ms = min(planned_ms, stored_ms)  # by the clock of the storage, which may be that of the sink too
     latest_ms = written_ms + (_SECOND_MS - 1 if written_ms % _SECOND_MS == 0 else 0)
     return planned_ms - latest_ms
-
-
-def find_plan_ms(checkpoint: Checkpoint, batch: int) -> int | None:
-    """Find when a batch was planned, in ms since 1970 UTC; None where its offsets do not say it."""
-    entry = checkpoint.offsets.readable(batch)
-    planned_ms = entry.metadata.timestamp_ms if entry is not None and entry.metadata is not None else 0
-    return planned_ms if planned_ms > 0 else None

@@ -98,12 +98,6 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     yield from sorted(findings, key=lambda finding: finding.minor)[:1]
 
 
-def find_far_watermark(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find a watermark beyond the time at which its batch was planned."""
-    if (finding := offsets.find_far_watermark(checkpoint)) is not None:
-        yield finding
-
-
 def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find asynchronous tracking, which plans and runs batches that it does not log."""
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
@@ -173,8 +167,7 @@ def _describe_files(batch_ids: list[int]) -> str:
 
 def find_edited_file_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find entries in the logs of file sources as Spark does not write them (``FileStreamSource.SeenFilesMap``)."""
-    newest = checkpoint.offsets.newest
-    planned_ms = newest.metadata.timestamp_ms if newest is not None and newest.metadata is not None else 0
+    planned_ms = checkpoint.planned_ms(checkpoint.offsets.latest)
     latest_ms: dict[str, int] = {}  # by source: the newest of the files in earlier entries
     for path, files in checkpoint.source_entries.items():
         source, _, name = path.rpartition("/")
@@ -438,7 +431,7 @@ _CHECKS = (
     find_unreadable_files,
     find_ignored_gaps,
     find_two_writers,
-    find_far_watermark,
+    offsets.find_far_watermark,
     find_lagging_log,
     find_cut_commit,
     compare_source_counts,

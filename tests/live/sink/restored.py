@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ckpt
-from ckpt.changes.rewind.restoring import restore_table
+from ckpt.changes.rewind.rewind import restore_table
 from tests.live.sink.stateful import ROWS
 
 GOOD, BAD = 3, 5

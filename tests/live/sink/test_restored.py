@@ -11,7 +11,7 @@ import pytest
 import ckpt
 from ckpt import StorageError
 from ckpt.changes.plan import First
-from ckpt.changes.rewind.restoring import restore_table
+from ckpt.changes.rewind.rewind import restore_table
 from tests.conftest import Ckpt
 from tests.live.sink.restored import GOOD, NEWEST, Numbers
 from tests.support.spark.live import trace

@@ -1,17 +1,23 @@
-"""Rules of a start in real-time mode (``RealTimeTrigger``): 4.1 and 4.2 without state, 4.3 also with it.
+"""Rules of a start with a trigger of its own: real-time mode, and continuous processing.
 
-It deletes what is planned and not committed, once it has read both logs, and plans that batch again from the end of
-the newest commit. From there on it goes by the rules of a synchronous start, on 4.3 by those of an asynchronous one.
+Real-time mode (``RealTimeTrigger``): 4.1 and 4.2 without state, 4.3 also with it. A start deletes what is planned and
+not committed, once it has read both logs, and plans that batch again from the end of the newest commit. From there on
+it goes by the rules of a synchronous start, on 4.3 by those of an asynchronous one.
+
+With a continuous trigger (``ContinuousExecution.getStartOffsets``, measured on 3.5 to 4.3) a start reads the newest
+commit and the offsets of that batch, which continuous processing and micro-batches write alike for Kafka, deletes later
+offsets, and continues with the next epoch.
 """
 
 from dataclasses import replace
 
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import source_views
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.model import Kind, Unreadable
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.findings import Finding, Forecast, Outcome
+from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.restart.logs import latest_commit
 from ckpt.restart.start import Start
 
@@ -46,25 +52,26 @@ def _refuse_state(start: Start) -> Forecast | None:
     return None
 
 
-def _refuse(start: Start, path: str, detail: str, error: str | None) -> Forecast:
-    finding = Finding(diagnoses.modes.REAL_TIME_REFUSED, path, detail)
-    return start.ends(Outcome.REFUSED, finding, error=error)
+def _refuse(
+    start: Start,
+    path: str,
+    detail: str,
+    error: str | None,
+    diagnosis: Diagnosis = diagnoses.modes.REAL_TIME_REFUSED,
+) -> Forecast:
+    return start.ends(Outcome.REFUSED, Finding(diagnosis, path, detail), error=error)
 
 
 def delete_planned(start: Start) -> Start:
     """Return the start after it has deleted the offsets above the newest commit."""
-    committed = -1 if start.committed is None else start.committed
-    deleted = tuple(batch for batch in start.checkpoint.offsets.ids if batch > committed)
+    committed, offsets = -1 if start.committed is None else start.committed, start.checkpoint.offsets
+    deleted = tuple(batch for batch in offsets.ids if batch > committed)
     if not deleted:
         return start
-    return replace(start, checkpoint=_leave_out(start.checkpoint, committed), deleted=deleted)
-
-
-def _leave_out(checkpoint: Checkpoint, committed: int) -> Checkpoint:
-    offsets = checkpoint.offsets
     names = replace(offsets.names, ids=tuple(batch for batch in offsets.ids if batch <= committed))
     entries = {batch: entry for batch, entry in offsets.entries.items() if batch <= committed}
-    return replace(checkpoint, offsets=replace(offsets, names=names, entries=entries))
+    left = replace(start.checkpoint, offsets=replace(offsets, names=names, entries=entries))
+    return replace(start, checkpoint=left, deleted=deleted)
 
 
 def commit_alone(start: Start) -> Forecast | None:
@@ -117,3 +124,51 @@ def find_deleted(start: Start) -> Finding | None:
         begins = f"the end of batch {start.latest}"
     detail = f"it is not committed: the start deletes it, and plans batch {batch} from {begins}"
     return Finding(diagnoses.modes.PLANNED_DELETED, f"{OFFSETS}/{start.deleted[0]}", detail)
+
+
+_WITHOUT = (SourceType.FILE, SourceType.RATE_MICRO_BATCH, SourceType.DELTA, SourceType.ICEBERG)
+"""Sources that have no continuous reader; the rate source has one, with other offsets than in micro-batches."""
+
+
+def refuse_continuous(start: Start) -> Forecast | None:
+    """Refuse state and sources that a continuous trigger does not have, as far as the files tell."""
+    if start.checkpoint.stateful:
+        return _refuse(start, STATE, "continuous processing keeps no state", None, diagnoses.modes.CONTINUOUS_REFUSED)
+    for view in source_views(start.end, ()) if start.end is not None else ():
+        if view.type in _WITHOUT:
+            detail = f"source {view.index} is {view.type}, which has no continuous reader"
+            return _refuse(start, OFFSETS, detail, None, diagnoses.modes.CONTINUOUS_REFUSED)
+    return None
+
+
+def doubt_other_source(start: Start) -> Forecast | None:
+    """Of the sources with a continuous reader, the change from micro-batches was tried with Kafka only."""
+    views = source_views(start.end, ()) if start.end is not None else ()
+    others = [view for view in views if view.type is not SourceType.KAFKA]
+    if others and start.checkpoint.kind is not Kind.CONTINUOUS:
+        detail = f"whether source {others[0].index}, {others[0].type}, continues after micro-batches was not tried"
+        return start.stays_unknown(diagnoses.modes.CONTINUOUS_REFUSED, OFFSETS, detail)
+    return None
+
+
+def doubt_unreadable_plan(start: Start) -> Forecast | None:
+    """Where planned offsets cannot be read, Spark waited without an epoch, and without an error."""
+    newest = start.checkpoint.offsets.entries.get(start.latest) if start.latest is not None else None
+    if isinstance(newest, Unreadable) and start.latest not in start.checkpoint.commits:
+        path = f"{OFFSETS}/{start.latest}"
+        return start.stays_unknown(diagnoses.logs.UNREADABLE_LOG, path, newest.reason)
+    return None
+
+
+def fail_without_offsets(start: Start) -> Forecast | None:
+    """The newest commit needs the offsets of its batch."""
+    if start.committed is None or start.committed in start.checkpoint.offsets:
+        return None
+    detail = f"{OFFSETS}/{start.committed} is missing"
+    error = messages.NO_END_OFFSETS.format(start.committed)
+    return start.fails(diagnoses.logs.COMMITS_AHEAD, f"{COMMITS}/{start.committed}", detail, error)
+
+
+def continue_after(start: Start) -> Forecast:
+    """Nothing blocks it."""
+    return start.ends(Outcome.RESUMES)
