@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from os import fspath
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 from ckpt.advice import Words
 from ckpt.errors import CkptError, UsageError, parse_choice
@@ -26,9 +26,6 @@ from ckpt.state.export.request import (
 from ckpt.state.export.targets import Format, Mode, check_free, choose_target
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
-
-if TYPE_CHECKING:  # they need extras
-    pass
 
 
 def export_state(

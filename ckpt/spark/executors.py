@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from operator import methodcaller
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ckpt.errors import CkptError
@@ -75,7 +76,7 @@ class Executors:
         self, division: Division, sources: Sequence[Any], targets: Sequence[Any], frames: Sequence[FrameSource] = ()
     ) -> Generator[tuple[Any, Any], None, None]:
         """Exchange rows by Spark's shuffle. Raises SparkMissing, SparkFailed, UsageError."""
-        job = _Job(pickle.dumps(division), os.getcwd())
+        job = _Job(pickle.dumps((_take, division)), os.getcwd())
         with self._open_context() as context:
             if not sources and not frames:  # nothing is exchanged, so one target after the other is in memory
                 yield from _accept(_slice(context, targets).mapPartitions(partial(_make_alone, job)).collect())
@@ -124,7 +125,12 @@ def _work(job: _Job, use: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
 @lru_cache(maxsize=1)
 def _load(shared: bytes) -> Any:
     """Open what tasks share, once in a Python worker of Spark."""
-    return pickle.loads(shared)
+    work, own = pickle.loads(shared)
+    return work(own)
+
+
+def _take(division: Division) -> Division:
+    return division
 
 
 def _accept(results: Sequence[Any]) -> Iterator[Any]:
@@ -137,17 +143,7 @@ def _accept(results: Sequence[Any]) -> Iterator[Any]:
 
 def _run_tasks(job: _Job, tasks: Iterable[Any]) -> Iterator[list[Any]]:
     """The results of each task, or why one was refused, after which nothing more is done."""
-    do: Callable[[Any], Iterable[Any]] | None = None
-
-    def run(task: Any, job_of_all: tuple[Work, Any]) -> Iterable[Any]:
-        nonlocal do
-        if do is None:
-            work, shared = job_of_all
-            do = work(shared)
-        return do(task)
-
-    for task in tasks:
-        yield [*_work(job, partial(run, task))]
+    return ([*_work(job, methodcaller("__call__", task))] for task in tasks)
 
 
 def _divide(job: _Job, source: Any) -> Iterator[tuple[int, Any]]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import ckpt.formats.rows  # noqa: F401  (which says in one line what is not installed)
 from ckpt.state.native.entries import flat_schema
-from ckpt.state.native.lookup import KeyPart
-from ckpt.state.native.show import find_partition, read_matching_batches
+from ckpt.state.native.lookup import KeyPart, find_partition
+from ckpt.state.native.show import read_matching_batches
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import PARTITION, columns_of
 from ckpt.state.reading.reading import Question, choose
@@ -32,17 +32,16 @@ class StateTable(LazyTable):
 
     def _find_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
         """Read the partitions that can have such rows."""
-        known = {column.name: column for column in self._columns.kept if column.path[0] in ("key", "user_map_key")}
+        known = {column.name: column for column in self._columns.kept if column.of_key}
         parts = tuple(
             KeyPart(known[name], _make_array(value))
             for name, value in equal.items()
             if name in known and known[name].type in _LOOKED_UP
         )
-        only = find_partition(self._chosen, self._unit, parts) if parts else None
-        by_bytes = only is not None
+        only = find_partition(self._chosen, self._unit, parts)
         if only is None and PARTITION in equal:
             only = equal[PARTITION].as_py()
-        return read_matching_batches(self._chosen, self._unit, self._columns, parts, only, by_bytes=by_bytes)
+        return read_matching_batches(self._chosen, self._unit, self._columns, parts, only)
 
 
 def _make_array(value: Any) -> Any:

@@ -23,10 +23,8 @@ from ckpt.state.native.store_files import find_store_files, layout_of
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import Chosen, Moment, Question, choose
-from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
-
-_BY_KEY = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, UnitKind.MAP)
 
 
 class Change(StrEnum):
@@ -175,8 +173,8 @@ def _diff_partition(
     if not both.num_rows:
         return
     arrays = [column.combine_chunks() for column in both.columns]
-    keyed = unit.kind in _BY_KEY
-    is_key = [not keyed or column.path[0] in ("key", "user_map_key") for column in columns.kept]
+    keyed = unit.has_key
+    is_key = [not keyed or column.of_key for column in columns.kept]
     first = tables[0].num_rows
     groups = number_groups([array for array, key in zip(arrays, is_key, strict=True) if key], both.num_rows)
     if not keyed:  # equal rows are told apart by their number

@@ -264,15 +264,6 @@ def _read_rows(chosen: Chosen, unit: StateUnit, columns: Columns | None, partiti
     return map(_Batch, batches_of(chosen, unit, columns, partition))
 
 
-def count_rows(chosen: Chosen, unit: StateUnit, jobs: int | None = None, engine: Runner | None = None) -> int:
-    """How many rows a unit has. Raises what reading raises."""
-    return sum(map_partitions(chosen, unit, _count_rows, None, jobs, engine))
-
-
-def _count_rows(chosen: Chosen, unit: StateUnit, _: None, partition: int) -> Iterator[int]:
-    return (batch.num_rows for batch in batches_of(chosen, unit, only=partition))
-
-
 def map_partitions(
     chosen: Chosen,
     unit: StateUnit,

@@ -16,7 +16,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from ckpt.checkpoint.history import rate_sources
-from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView, source_ranges, source_views
 from ckpt.checkpoint.state.chains import Chain, WantedVersion
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
@@ -32,7 +31,6 @@ from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_val
 from ckpt.formats.rows.unsafe import VERSION, rows_at, structs_of
 from ckpt.formats.statefiles import LZ4, TYPED, RecordType, lineage_of, read_beginning
 from ckpt.model import DamageKind, Json, Location, Provider
-from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.book import BOOK
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, decode_bytes, decode_rows, make_flat, pick_field
@@ -41,19 +39,24 @@ from ckpt.state.native.lookup import (
     KeyPart,
     compare_with,
     encode_key_row,
-    find_partitions,
+    find_partition,
     parse_key_parts,
-    spread_over,
 )
-from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, context_of, find_files_of, layout_of
-from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged, choose_batch, choose_units
+from ckpt.state.native.store_files import (
+    MOST_ROWS,
+    StoreFiles,
+    UnitLayout,
+    context_of,
+    find_files_of,
+    has_row_checksums,
+    layout_of,
+)
+from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged
 from ckpt.state.reading.columns import TTL, Column, columns_of
-from ckpt.state.reading.reading import Chosen, Moment, Question, moment_of
+from ckpt.state.reading.reading import Chosen, Moment, Question, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
-from ckpt.storage import open_storage
 from ckpt.values import Value
 
-_BY_KEY = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, UnitKind.MAP)
 _KEY_FIRST = (UnitKind.MAP, UnitKind.TIMERS)  # the grouping key is one of several columns of the stored key
 _BY_WATERMARK = AGGREGATIONS | {
     OperatorName.DEDUPLICATION,
@@ -162,11 +165,12 @@ def state_history(
     path = fspath(checkpoint)
     if limit < 1:
         raise UsageError.of("{--limit}: at least one event")
-    chosen = _choose(Question(path, RequestedPart(**part)), storage_options or {})
+    question = Question(path, RequestedPart(**part), lost=frozenset())  # the state of the newest batch may be damaged
+    chosen = choose(question, storage_options, every_batch=True)
     (unit,) = chosen.units
     columns = columns_of(unit)
     parts = parse_key_parts(columns, key or {})
-    keys = [column.name for column in columns.kept if column.path[0] in ("key", "user_map_key")]
+    keys = [column.name for column in columns.kept if column.of_key]
     if keys and not parts:
         raise UsageError.of("{--key}: name the key whose history you want; it has {keys}", keys=", ".join(keys))
     walk = _Walk(chosen, unit, parts)
@@ -197,22 +201,6 @@ def state_history(
     )
 
 
-def _choose(question: Question, options: Mapping[str, str]) -> Chosen:
-    """Choose the unit, with all logs; the state of the newest batch may be damaged."""
-    storage = open_storage(question.checkpoint, options)
-    checkpoint = read_checkpoint(storage, batches=0)
-    units = choose_units(checkpoint, question.wanted)
-    batch = choose_batch(checkpoint, units, None, damaged=True)
-    chosen = Chosen(question, options, checkpoint, storage, units, moment_of(checkpoint, batch), {})
-    return _as_of(chosen, batch)
-
-
-def _as_of(chosen: Chosen, batch: int) -> Chosen:
-    entry = chosen.checkpoint.offsets.readable(batch)
-    recorded = entry.metadata.conf if entry and entry.metadata else {}
-    return replace(chosen, moment=moment_of(chosen.checkpoint, batch), recorded=recorded)
-
-
 @dataclass(frozen=True, slots=True)
 class _Step:
     """The keys asked for after one committed batch, as they are stored; None: not known."""
@@ -240,15 +228,11 @@ class _Walk:
         self.layout: UnitLayout = layout_of(chosen, unit)
         self.columns = columns_of(unit)
         self.trouble: Exception | None = None  # why the state of some batch is not known
-        whole = by_bytes and self.layout.rows_are_keys and self._partition(chosen) is not None
+        whole = by_bytes and self.layout.rows_are_keys and find_partition(chosen, unit, parts) is not None
         self.row = encode_key_row(self.layout.key, parts) if whole else None
         folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, unit.provider)}
         stores = folders[unit.operator].stores.get(self.layout.store, {})
         self.stores = {partition: _Followed(store_partition) for partition, store_partition in sorted(stores.items())}
-
-    def _partition(self, chosen: Chosen) -> int | None:
-        leaves = {part.column.places: part.value for part in self.parts}
-        return next(iter(find_partitions(self.unit, leaves, spread_over(chosen)) or ()), None)
 
     def states(self) -> Iterator[_Step]:
         """The state after every committed batch whose offsets can be read, oldest first."""
@@ -258,8 +242,8 @@ class _Walk:
             for followed in self.stores.values():
                 followed.at, followed.state = (0, None), {}
         for batch in batches:
-            chosen = _as_of(self.chosen, batch)
-            only = self._partition(chosen)
+            chosen = self.chosen.as_of(batch)
+            only = find_partition(chosen, self.unit, self.parts)
             try:
                 state = self._read(chosen, only)
             except (StateDamaged, Undecodable) as error:
@@ -295,7 +279,9 @@ class _Walk:
         at, state = (target.version, target.unique_id), followed.state
         logs = _list_logs_since(followed, target)
         if state is not None and logs is not None:
-            files = self._make_files(chosen, store_partition, Chain(None, logs))
+            codec = context_of(chosen).codec or LZ4
+            checksums = has_row_checksums(chosen)
+            files = StoreFiles(store_partition, Chain(None, logs), chosen.storage, codec, checksums)
             changed = dict(state)
             if all(self._apply(followed, files, path, changed, followed.at) for path in files.logs):
                 followed.at, followed.state = at, changed
@@ -307,10 +293,6 @@ class _Walk:
         for path in files.logs:
             self._apply(followed, files, path, changed, None)
         followed.at, followed.state = at, changed
-
-    def _make_files(self, chosen: Chosen, store_partition: StorePartition, chain: Chain) -> StoreFiles:
-        codec = context_of(chosen).codec or LZ4
-        return StoreFiles(store_partition, chain, chosen.storage, codec, _has_checksums(chosen))
 
     def _apply_snapshot(self, followed: _Followed, files: StoreFiles, state: dict[bytes, bytes]) -> None:
         path = files.snapshot
@@ -438,14 +420,10 @@ class _Walk:
         if self.unit.provider is Provider.HDFS:
             return decode_rows(0, self.layout, _join_rows(keys), _join_rows(values))
         number = next((len(item.number) for item in self.stores.values() if item.number is not None), 0)
-        if _has_checksums(self.chosen):
+        if has_row_checksums(self.chosen):
             delimiter = self.layout.delimiter
             values = [plain_value(key, value, delimiter) for key, value in state.items()]
         return decode_bytes(0, self.layout, [key[number:] for key in keys], values)
-
-
-def _has_checksums(chosen: Chosen) -> bool:
-    return chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
 
 
 def _join_rows(rows: Sequence[bytes]) -> Any:
@@ -511,8 +489,8 @@ def _pair_rows(
 ) -> list[tuple[_Row, _Row | None, _Row | None]]:
     """Key, row before and row after, of what differs: in order of the keys' bytes, or of the rows."""
     rows_before, rows_after = walk.decode(old), walk.decode(new)
-    names = [column.name for column in walk.columns.kept if column.path[0] in ("key", "user_map_key")]
-    if walk.unit.kind in _BY_KEY:
+    names = [column.name for column in walk.columns.kept if column.of_key]
+    if walk.unit.has_key:
         by_key = [dict(zip(state, rows, strict=True)) for state, rows in ((old, rows_before), (new, rows_after))]
         pairs = []
         for stored in sorted({**old, **new}):

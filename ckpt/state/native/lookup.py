@@ -46,7 +46,7 @@ def parse_key_parts(columns: Columns, texts: Mapping[str, str | None]) -> tuple[
 
     Raises UsageError for a column that is not there, and for a wrong value.
     """
-    known = {column.name: column for column in columns.kept if column.path[0] in ("key", "user_map_key")}
+    known = {column.name: column for column in columns.kept if column.of_key}
     parts = []
     for name, text in texts.items():
         column = known.get(name) or known.get(_KEY + name)
@@ -175,6 +175,12 @@ def _make_struct(kind: Json, at: tuple[int, ...], values: Mapping[tuple[int, ...
         names.append(name)
         fields.append(_make_struct(own, here, values) if fields_of(own) else values.get(here))
     return structs(names, fields, 1) if fields and all(field is not None for field in fields) else None
+
+
+def find_partition(chosen: Chosen, unit: StateUnit, parts: Iterable[KeyPart]) -> int | None:
+    """Find the one partition that can have a key; None where that is not known."""
+    leaves = {part.column.places: part.value for part in parts}
+    return next(iter(find_partitions(unit, leaves, spread_over(chosen)) or ()), None)
 
 
 def spread_over(chosen: Chosen) -> int | None:

@@ -16,7 +16,7 @@ from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import read_hdfs_rows
 from ckpt.state.native.store_files import StoreFiles, context_of, delimiter_of, find_files_of
 from ckpt.state.reading.choose import RequestedPart, StateDamaged, check_operators
-from ckpt.state.reading.reading import Chosen, Question, choose, moment_of
+from ckpt.state.reading.reading import Chosen, Question, choose
 from ckpt.texts import plural, span
 
 
@@ -71,11 +71,10 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
     intact = set[str]()
     best: tuple[int, dict[tuple[int, int], str]] | None = None
     for batch in batches:
-        entry = oldest.checkpoint.offsets.readable(batch)
-        if entry is None or oldest.checkpoint.commits.readable(batch) is None:
+        offsets, commits = oldest.checkpoint.offsets, oldest.checkpoint.commits
+        if offsets.readable(batch) is None or commits.readable(batch) is None:
             continue
-        recorded = entry.metadata.conf if entry.metadata else {}
-        chosen = replace(oldest, moment=moment_of(oldest.checkpoint, batch), recorded=recorded)
+        chosen = oldest.as_of(batch)
         if best is not None:  # first what was lost at a newer batch
             again = find_lost(chosen, intact, only=best[1])
             if len(again) >= len(best[1]):

@@ -15,7 +15,6 @@ from ckpt.model import Json, Location
 from ckpt.processes import Runner
 from ckpt.state.native.entries import (
     batches_of,
-    count_rows,
     entries_of,
     entry_of,
     flat_schema,
@@ -28,9 +27,8 @@ from ckpt.state.native.lookup import (
     KeyPart,
     encode_key_row,
     filter_matching,
-    find_partitions,
+    find_partition,
     parse_key_parts,
-    spread_over,
 )
 from ckpt.state.native.store_files import layout_of
 from ckpt.state.native.timelines import list_foreign_snapshots
@@ -132,7 +130,7 @@ def state_show(
     parts = parse_key_parts(columns, key or {})
     only = find_partition(chosen, unit, parts)
     rows: list[dict[str, Json]] = []
-    what = parts, limit + 1, only is not None
+    what = parts, limit + 1
     if engine is None and (only is not None or not parts):  # the first partitions have enough, or one has all
         shown = _show_matches(chosen, unit, what, only)
     else:
@@ -149,12 +147,12 @@ def state_show(
 
 
 def _show_matches(
-    chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], int, bool], partition: int | None
+    chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], int], partition: int | None
 ) -> Generator[list[dict[str, Json]], None, None]:
     """Rows of a partition that have a key, or of all partitions; not more than so many."""
-    parts, left, by_bytes = what
+    parts, left = what
     columns = columns_of(unit)
-    with closing(read_matching_batches(chosen, unit, columns, parts, partition, by_bytes=by_bytes)) as batches:
+    with closing(read_matching_batches(chosen, unit, columns, parts, partition)) as batches:
         for table in batches:
             objects = make_objects(table.slice(0, left))
             yield objects
@@ -197,38 +195,27 @@ def state_count(
     counts = []
     for unit in chosen.units:
         parts = parse_key_parts(columns_of(unit), key or {})
-        if parts:
-            only = find_partition(chosen, unit, parts)
-            total = sum(map_partitions(chosen, unit, _count_matches, (parts, only is not None), jobs, engine, only))
-        else:
-            total = count_rows(chosen, unit, jobs, engine)
+        only = find_partition(chosen, unit, parts)
+        total = sum(map_partitions(chosen, unit, _count_matches, parts, jobs, engine, only))
         counts.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(counts))
 
 
-def _count_matches(
-    chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], bool], partition: int
-) -> Iterator[int]:
-    parts, by_bytes = what
-    matching = read_matching_batches(chosen, unit, columns_of(unit), parts, partition, by_bytes=by_bytes)
+def _count_matches(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...], partition: int) -> Iterator[int]:
+    matching = read_matching_batches(chosen, unit, columns_of(unit), parts, partition)
     return (table.num_rows for table in matching)
 
 
-def find_partition(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...]) -> int | None:
-    """Find the one partition that can have a key; None where that is not known."""
-    leaves = {part.column.places: part.value for part in parts}
-    return next(iter(find_partitions(unit, leaves, spread_over(chosen)) or ()), None)
-
-
 def read_matching_batches(
-    chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None, *, by_bytes: bool
+    chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None
 ) -> Generator[Any, None, None]:
     """The rows of a unit, flat, that have a key.
 
     A key whose bytes are known is looked for as such first; if it is not found, all of its partition is searched.
     """
     layout = layout_of(chosen, unit)
-    row = encode_key_row(layout.key, parts) if by_bytes and layout.rows_are_keys else None
+    whole = only is not None and only == find_partition(chosen, unit, parts)
+    row = encode_key_row(layout.key, parts) if whole and layout.rows_are_keys else None
     if row is not None and only is not None:
         rows = [make_flat(columns, unit, entries) for entries in entry_of(chosen, unit, layout, only, row)]
         if rows:

@@ -220,8 +220,12 @@ def find_files_of(
     if not chain.complete:
         parts = {"folder": store_partition.folder, "version": target.version}
         raise StateDamaged(BOOK.text("read_missing", uri=chosen.checkpoint.uri, **parts))
-    checksums = chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
-    return StoreFiles(store_partition, chain, chosen.storage, codec, checksums)
+    return StoreFiles(store_partition, chain, chosen.storage, codec, has_row_checksums(chosen))
+
+
+def has_row_checksums(chosen: Chosen) -> bool:
+    """Tell whether each stored row has its checksum in it."""
+    return chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
 
 
 def find_fitting_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:

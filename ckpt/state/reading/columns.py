@@ -57,6 +57,11 @@ class Column:
     type: Json  # as Spark writes types in JSON
     holds: Holds | None = None  # in initial state
 
+    @property
+    def of_key(self) -> bool:
+        """True of the grouping key, and of a map's own."""
+        return self.path[0] in ("key", "user_map_key")
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:

@@ -140,13 +140,22 @@ class Chosen:
     storage: Storage
     units: tuple[StateUnit, ...]
     moment: Moment
-    recorded: Mapping[str, str]  # the settings in the offsets of that batch
 
     @property
     def stated(self) -> tuple[StatedStore, ...]:
         """The schemas that were stated for stores that keep none."""
         schema = self.question.wanted.schema
         return schema if isinstance(schema, tuple) else ()
+
+    @property
+    def recorded(self) -> Mapping[str, str]:
+        """The settings in the offsets of the batch."""
+        entry = self.checkpoint.offsets.readable(self.moment.batch)
+        return entry.metadata.conf if entry and entry.metadata else {}
+
+    def as_of(self, batch: int) -> "Chosen":
+        """The same at another batch, whose logs are read. Raises CkptError where its offsets cannot be read."""
+        return replace(self, moment=_read_moment(self.checkpoint, batch))
 
     def __reduce__(self) -> tuple[Any, ...]:
         question = replace(self.question, batch=self.moment.batch)
@@ -158,16 +167,17 @@ def choose(
     storage_options: Mapping[str, str] | None = None,
     *,
     what_is_left: bool = False,
+    every_batch: bool = False,
     storage: Storage | None = None,
 ) -> Chosen:
     """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does.
 
-    ``what_is_left``: also where all units are asked for, and an operator is lost. ``storage``: the checkpoint, opened
-    already; another process opens it anew.
+    ``what_is_left``: also where all units are asked for, and an operator is lost. ``every_batch``: with the logs of
+    all batches. ``storage``: the checkpoint, opened already; another process opens it anew.
     """
     options = storage_options or {}
     storage = storage or open_storage(question.checkpoint, options)
-    checkpoint = _read_at(storage, question.batch)
+    checkpoint = read_checkpoint(storage, batches=0) if every_batch else _read_at(storage, question.batch)
     if question.wanted.schema is not None:
         stated = question.wanted.schema
         stated = read_stated_schemas(stated) if isinstance(stated, str) else stated
@@ -177,16 +187,7 @@ def choose(
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     batch = choose_batch(checkpoint, units, question.batch, damaged=question.lost is not None)
-    latest = checkpoint.offsets.readable(batch)
-    return Chosen(
-        question=question,
-        options=options,
-        checkpoint=checkpoint,
-        storage=storage,
-        units=units,
-        moment=moment_of(checkpoint, batch),
-        recorded=latest.metadata.conf if latest and latest.metadata else {},
-    )
+    return Chosen(question, options, checkpoint, storage, units, _read_moment(checkpoint, batch))
 
 
 def _read_at(storage: Storage, batch: int | None) -> Checkpoint:
@@ -198,7 +199,7 @@ def _read_at(storage: Storage, batch: int | None) -> Checkpoint:
     return read_checkpoint(storage, batches=len(ids) - bisect_left(ids, batch))
 
 
-def moment_of(checkpoint: Checkpoint, batch: int) -> Moment:
+def _read_moment(checkpoint: Checkpoint, batch: int) -> Moment:
     """Read what the logs record of a batch. Raises CkptError where its offsets cannot be read."""
     entry = checkpoint.offsets.entries.get(batch)
     if entry is None or isinstance(entry, Unreadable):

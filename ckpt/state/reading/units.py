@@ -92,6 +92,11 @@ class StateUnit(Value):
     shown_elsewhere: bool = False  # other units show its content already: left out when all are asked for
 
     @property
+    def has_key(self) -> bool:
+        """True if each row has a key of its own: not those of lists, timers and sides of joins."""
+        return self.kind not in (UnitKind.LIST, UnitKind.TIMERS, UnitKind.SIDE)
+
+    @property
     def row_store(self) -> str | None:
         """The store to be read by its name: of a join side that has stores of its own, the one that holds its rows."""
         if self.kind is UnitKind.SIDE:
