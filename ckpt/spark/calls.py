@@ -51,7 +51,7 @@ def export_state(
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
     >>> export = ckpt.export_state("sample_checkpoints/join-hdfs-3.5", side="left", plan=True)
-    >>> [column.name for column in export.parts[0].columns_of(export.plan.request).kept][:2]
+    >>> [column.name for column in export.parts[0].columns.kept][:2]
     ['key_field0', 'value_left_time']
 
     """

@@ -23,7 +23,7 @@ class ExportReport(Report[StateExport]):
     def document(self) -> Document:
         request, parts = self.record.plan.request, self.record.parts
         exports = [
-            describe(part.reading, request.shape, part.columns_of(request))
+            describe(part.reading, request.shape, part.columns)
             | {"readable_batches": [list(span) for span in part.reading.unit.readable_batches]}
             | {"oldest_spark": part.reading.unit.oldest_spark or OLDEST_SPARK}
             | {"to": part.place, "rows": part.rows}
@@ -94,8 +94,7 @@ def _describe_moment(part: ExportPart) -> Iterator[tuple[str, str]]:
 
 
 def _describe_columns(part: ExportPart, request: ExportRequest) -> Iterator[tuple[str, str]]:
-    columns = part.columns_of(request)
-    if columns is not None:
+    if (columns := part.columns) is not None:
         yield "columns", ", ".join(f"{column.name} {sql_type(column.type)}" for column in columns.kept)
         for dropped in columns.dropped:
             yield "left out", f"{'.'.join(dropped.path)}: {dropped.why}"

@@ -19,18 +19,18 @@ from ckpt.formats.rows.types import TypeShape, arrow_type, shape_of
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
-from ckpt.state.export.request import ExportPart, ExportPlan, ExportRequest
+from ckpt.state.export.request import ExportPart, ExportPlan
 from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, local_target
 from ckpt.state.native.entries import batches_of, map_partitions
 from ckpt.state.native.store_files import find_fitting_files, layout_of
-from ckpt.state.reading.columns import Columns, columns_of, type_names
+from ckpt.state.reading.columns import Columns, type_names
 from ckpt.state.reading.reading import Chosen
 from ckpt.state.reading.units import StateUnit
 from ckpt.versions import NEWEST
 
-_ALIKE = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date"})
-_ALIKE |= {"timestamp", "timestamp_ntz"}
+_NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _NESTED = frozenset({"array", "map", "struct"})
+_ALIKE = _NUMBERS | _NESTED | {"boolean", "string", "binary", "date", "timestamp", "timestamp_ntz"}
 _NOTHING: Json = {}
 
 
@@ -59,7 +59,7 @@ def find_parquet_obstacle(schema: Json) -> str | None:
     """Why Parquet of a StructType is left to Spark; None where it was compared with Spark's, and is the same."""
     if not fields_of(schema):
         return "no column is known without Spark"
-    left = sorted(name for name in set(type_names(schema)) - _ALIKE - _NESTED if not _is_decimal(name))
+    left = sorted(name for name in set(type_names(schema)) - _ALIKE if not _is_decimal(name))
     return f"Parquet of the type {left[0]} is left to Spark" if left else None
 
 
@@ -67,41 +67,32 @@ def _is_decimal(name: str) -> bool:
     return name.startswith("decimal") and shape_of(name) in (TypeShape.SMALL_DECIMAL, TypeShape.LARGE_DECIMAL)
 
 
-class ParquetFile:
-    """A file with the types, NULLs and footer of Spark's, that is being written; closed by ``with``.
+def open_parquet(path: str, schema: Json) -> Any:
+    """A writer of Arrow's for a file with the types and footer of Spark's. Raises OSError.
 
     Spark classes ``SparkToParquetSchemaConverter`` and ``ParquetWriteSupport``, with the settings that are the default.
     """
+    writer = parquet.ParquetWriter(
+        path,
+        pa.schema(list(_arrow_fields(schema))),
+        compression="snappy",
+        use_deprecated_int96_timestamps="timestamp" in set(type_names(schema)),
+        store_schema=False,
+        store_decimal_as_integer=True,
+    )
+    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    footer = {"org.apache.spark.sql.parquet.row.metadata": text, "org.apache.spark.version": f"{NEWEST}.0"}
+    writer.add_key_value_metadata(footer)  # readers learn from the version which calendar dates are of
+    return writer
 
-    def __init__(self, path: str, schema: Json) -> None:
-        """Create it. Raises OSError."""
-        self._schema = pa.schema(list(_arrow_fields(schema)))
-        self._writer = parquet.ParquetWriter(
-            path,
-            self._schema,
-            compression="snappy",
-            use_deprecated_int96_timestamps="timestamp" in set(type_names(schema)),
-            store_schema=False,
-            store_decimal_as_integer=True,
-        )
-        text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
-        footer = {"org.apache.spark.sql.parquet.row.metadata": text, "org.apache.spark.version": f"{NEWEST}.0"}
-        self._writer.add_key_value_metadata(footer)  # readers learn from the version which calendar dates are of
 
-    def __enter__(self) -> "ParquetFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._writer.close()
-
-    def add(self, batch: Any) -> None:
-        """Write rows of these columns. Raises Undecodable where NULL stands and none may, OSError."""
-        try:
-            columns = [column.view(field.type) for column, field in zip(batch.columns, self._schema, strict=True)]
-            rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        except pa.ArrowInvalid as error:
-            raise Undecodable(f"its rows are not what the state schema says: {error}") from None
-        self._writer.write_batch(rows)
+def _fit_rows(batch: Any, schema: Any) -> Any:
+    """Rows with the NULLs of a schema. Raises Undecodable where NULL stands and none may."""
+    try:
+        columns = [column.view(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    except pa.ArrowInvalid as error:
+        raise Undecodable(f"its rows are not what the state schema says: {error}") from None
 
 
 def _arrow_fields(schema: Json) -> Iterator[Any]:
@@ -128,7 +119,7 @@ _SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOu
 
 def find_obstacle(plan: ExportPlan, chosen: Chosen) -> str | None:
     """Why what was planned is left to Spark; None where it would be the same. Raises Undecodable, which says so too."""
-    for part in _list_parts(plan):
+    for part in plan.parts:
         unit = part.reading.unit
         if part.reading.schema is None:
             return f"{unit.label}: its state schema cannot be read"
@@ -148,11 +139,11 @@ def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
     request, target = plan.request, plan.target
     done = []
     with _replace_folder(target) as folder:
-        for part in _list_parts(plan):
+        for part in plan.parts:
             inside = part.reading.unit.folder if request.all_units else ""
             own = folder / inside
             own.mkdir(exist_ok=True)
-            rows = _write_unit(chosen, part, own, request)
+            rows = _write_unit(chosen, part, own, request.jobs)
             done.append(replace(part, rows=rows, place=f"{target.name}/{inside}".rstrip("/")))
             manifest = make_manifest(done[-1], request.shape, schema=spark_schema(part), kind=target.format, spark=None)
             (own / MANIFEST).write_text(manifest_text(manifest), encoding="utf-8")
@@ -166,33 +157,27 @@ def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
     return tuple(done)
 
 
-def _list_parts(plan: ExportPlan) -> list[ExportPart]:
-    return [replace(part, columns=part.columns_of(plan.request)) for part in plan.parts]
-
-
-def _write_unit(chosen: Chosen, part: ExportPart, folder: Path, request: ExportRequest) -> int:
+def _write_unit(chosen: Chosen, part: ExportPart, folder: Path, jobs: int | None) -> int:
     """Write the rows of a unit, a file for each partition that has any, and count them."""
-    unit, end = part.reading.unit, f"{uuid.uuid4()}-c000.snappy.parquet"
-    columns, schema = columns_of(unit, partition_id=request.partition_id), spark_schema(part)
-    what = str(folder), end, columns, schema
-    total: int = sum(map_partitions(chosen, unit, _write_partition, what, request.jobs))
+    end, schema = f"{uuid.uuid4()}-c000.snappy.parquet", spark_schema(part)
+    what = str(folder), end, part.columns, schema
+    total: int = sum(map_partitions(chosen, part.reading.unit, _write_partition, what, jobs))
     if not total:
-        with ParquetFile(f"{folder}/part-00000-{end}", schema):
-            pass  # a reader learns the columns from it
+        open_parquet(f"{folder}/part-00000-{end}", schema).close()  # a reader learns the columns from it
     return total
 
 
 def _write_partition(
-    chosen: Chosen, unit: StateUnit, what: tuple[str, str, Columns, Json], partition: int
+    chosen: Chosen, unit: StateUnit, what: tuple[str, str, Columns | None, Json], partition: int
 ) -> Iterator[int]:
     """Write the rows of one partition, if it has any, and count them."""
     (folder, end, columns, schema), total = what, 0
     with ExitStack() as stack:
-        file = None
+        writer = None
         for batch in stack.enter_context(closing(batches_of(chosen, unit, columns, partition))):
             if batch.num_rows:
-                file = file or stack.enter_context(ParquetFile(f"{folder}/part-{partition:05}-{end}", schema))
-                file.add(batch)
+                writer = writer or stack.enter_context(open_parquet(f"{folder}/part-{partition:05}-{end}", schema))
+                writer.write_batch(_fit_rows(batch, writer.schema))
                 total += batch.num_rows
     yield total
 

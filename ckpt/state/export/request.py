@@ -130,11 +130,18 @@ class ExportPlan:
 
     @property
     def parts(self) -> tuple["ExportPart", ...]:
-        """The facts that are known before Spark reads anything."""
+        """The facts that are known before anything is read, with the columns that the files promise."""
         return tuple(
-            ExportPart(reading) if isinstance(reading, Reading) else ExportPart(reading.together, reading.columns)
+            ExportPart(reading.together, reading.columns)
+            if isinstance(reading, InitialPlan)
+            else ExportPart(reading, self._find_columns(reading))
             for reading in self.readings
         )
+
+    def _find_columns(self, reading: Reading) -> Columns | None:
+        if self.request.shape is Shape.RAW or reading.schema is None:
+            return None
+        return columns_of(reading.unit, reading.schema, partition_id=self.request.partition_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +149,9 @@ class ExportPart:
     """One unit of state; None where something was not asked for."""
 
     reading: Reading
-    columns: Columns | None = None  # that were read; None for the raw shape, and before it is
+    columns: Columns | None = None  # that were read, or will be; None for the raw shape, and where no file tells
     rows: int | None = None  # as they were counted
     place: str | None = None  # the folder or table that was written
-
-    def columns_of(self, request: ExportRequest) -> Columns | None:
-        """The columns that were written, or those that the files promise."""
-        if self.columns is not None or request.shape is Shape.RAW:
-            return self.columns
-        schema = self.reading.schema
-        return None if schema is None else columns_of(self.reading.unit, schema, partition_id=request.partition_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,7 @@ def plan_export(
     plan = ExportPlan(request, to, read(salvaged.question if salvaged else request.question, options, spark))
     plan = replace(plan, salvage=salvaged)
     for part in plan.parts:
-        columns = part.columns_of(request)
-        promised = columns.kept if columns is not None else top_columns(part.reading.schema)
+        promised = part.columns.kept if part.columns is not None else top_columns(part.reading.schema)
         check_types(promised, to.format, request.shape)
     return replace(plan, unseen=check_place(to, request.checkpoint, options))
 
