@@ -7,7 +7,6 @@ in one step) not there, so that ``undo`` restores the checkpoint from the backup
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Generic, NamedTuple, TypedDict, Unpack
 
 from ckpt.advice import Option, Words, join, words
@@ -15,8 +14,8 @@ from ckpt.changes.backup import (
     Manifest,
     ManifestEntry,
     NoBackup,
-    backup_at,
     backup_to,
+    choose_options,
     compute_fingerprint,
     discard,
     load,
@@ -33,7 +32,6 @@ from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
 from ckpt.errors import CkptError, DiskFull, NotFound, StorageError, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.restart.findings import Forecast
 from ckpt.storage import Listing, Root, Storage, open_storage
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.values import Value, show_html, show_text
@@ -55,20 +53,19 @@ class Receipt(Value):
     undone_command: str | None = None  # whose change was undone
 
 
-def apply(
+def apply_plan(
     plan: ChangePlan,
-    storage: Storage,
+    storage: Root,
     writer: Writer,
     backup: Writer,
     grace: float,
-    check: Callable[[], str | None],
     first: Callable[[], None] = lambda: None,
 ) -> Receipt:
-    """Perform the steps of a plan.
+    """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done.
 
-    ``first`` is what has to be done elsewhere before them, and nothing is changed if it raises CkptError; ``check``
-    looks at the result and says what is wrong with it. The change is reverted then, if a step fails, and
-    before an interrupt ends it; a second interrupt ends that as well, and leaves it to ``undo``.
+    ``first`` is what has to be done elsewhere before them, and nothing is changed if it raises CkptError. The change is
+    reverted if a promise is broken or a step fails, and before an interrupt ends it; a second interrupt ends that as
+    well, and leaves it to ``undo``.
     """
     receipt = Receipt(problem="nothing was changed: interrupted; you can delete an incomplete backup")
     try:
@@ -76,7 +73,7 @@ def apply(
             must_be_quiet(storage, plan.listing, grace)
             manifest = save(plan, storage, writer, backup)
             receipt = Receipt(backup=backup.uri, problem="interrupted before everything was done or reverted")
-            receipt = _perform_steps(plan.steps, manifest, storage, writer, backup, check, first)
+            receipt = _perform_steps(plan, manifest, storage, writer, backup, first)
             if receipt.undone:  # nothing is left to restore
                 discard(plan, backup)
                 receipt = replace(receipt, backup=None)
@@ -105,17 +102,11 @@ def _are_of_versions(paths: Iterable[str]) -> bool:
 
 
 def _perform_steps(
-    steps: Sequence[FileStep],
-    manifest: Manifest,
-    storage: Storage,
-    writer: Writer,
-    backup: Writer,
-    check: Callable[[], str | None],
-    first: Callable[[], None],
+    plan: ChangePlan, manifest: Manifest, storage: Root, writer: Writer, backup: Writer, first: Callable[[], None]
 ) -> Receipt:
     """All steps, or none. Raises only what interrupts."""
     problem: str | None
-    other_backup = False
+    other_backup, steps = False, plan.steps
     try:
         first()
         for folder in _list_folders(step.path for step in steps if step.before is None):
@@ -123,7 +114,7 @@ def _perform_steps(
         likes = {step.like: writer.attributes(step.like) for step in steps if step.like}
         for step, entry in zip(steps, manifest.entries, strict=True):
             _do(step, entry, storage, writer, likes[step.like] if step.like else None)
-        broken = check()
+        broken = _find_broken_promise(plan, storage)
         problem = _warn_of_other_writes(manifest, storage.list_tree()) or broken
     except CkptError as error:
         problem, other_backup = str(error), isinstance(error, DiskFull)
@@ -318,7 +309,8 @@ def run_change(
     from ckpt.storage.local_writer import open_writer  # who only plans loads nothing that writes
 
     if back is not None:
-        return _undo_change(kind, storage, open_writer(uri, options), backup_at(back, options), versions, grace)
+        backed_up = open_storage(back, choose_options(back, options))
+        return _undo_change(kind, storage, open_writer(uri, options), backed_up, versions, grace)
     if how.get("deep"):
         from ckpt.state.verify.verify import look_at_every_byte
 
@@ -370,33 +362,18 @@ def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
     return str(words("{cost}: check the plan, then add {options}", cost=cost, options=options))
 
 
-def apply_plan(
-    plan: ChangePlan,
-    storage: Root,
-    writer: Writer,
-    backup: Writer,
-    grace: float,
-    first: Callable[[], None] = lambda: None,
-) -> Receipt:
-    """Perform a plan that has steps; the forecasts that it promised are checked before ckpt says that it is done."""
-
-    def check() -> str | None:
-        if plan.opened_as is None:
-            return _find_broken_promise(plan.after, partial(inspect_root, storage))
-        opened = view_changed(storage, storage.list_tree(), uri=plan.opened_as)
-        return _find_broken_promise(plan.after, lambda versions: inspect(read_checkpoint(opened), versions))
-
-    return apply(plan, storage, writer, backup, grace, check, first)
-
-
-def _find_broken_promise(promised: Sequence[Forecast], look: Callable[[Sequence[Spark]], Inspection]) -> str | None:
+def _find_broken_promise(plan: ChangePlan, storage: Root) -> str | None:
     """Why a changed checkpoint is not as its plan promised, by what the next start does; None if it is."""
-    versions = tuple(dict.fromkeys(f.spark for f in promised))
+    versions = tuple(dict.fromkeys(f.spark for f in plan.after))
     try:
-        now = look(versions).forecasts
+        if plan.opened_as is None:
+            now = inspect_root(storage, versions)
+        else:
+            opened = view_changed(storage, storage.list_tree(), uri=plan.opened_as)
+            now = inspect(read_checkpoint(opened), versions)
     except CkptError as error:
         return f"the result cannot be checked: {error}"
-    if [replace(f, because=()) for f in now] == [replace(f, because=()) for f in promised]:
+    if [replace(f, because=()) for f in now.forecasts] == [replace(f, because=()) for f in plan.after]:
         return None
     return "the checkpoint is not what the plan promised: a query or something else wrote to it meanwhile"
 

@@ -31,7 +31,7 @@ from ckpt.changes.steps import FileContent, FileStep, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
-from ckpt.storage import Listing, Storage, open_storage
+from ckpt.storage import Listing, Storage
 from ckpt.storage.base import temporary
 from ckpt.storage.locations import find_parent, is_in_memory, is_inside, local_path
 from ckpt.storage.writer import Attributes, Writer
@@ -207,15 +207,11 @@ def _read_entry(recorded: Mapping[str, Any]) -> ManifestEntry:
         if not _BACKUP_NAME.fullmatch(file):
             raise ValueError
         if "mode" in before:
-            attributes = _read_attributes(*(int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns")))
+            mode, uid, gid, mtime_ns = (int(before[key]) for key in ("mode", "uid", "gid", "mtime_ns"))
+            if mode & ~0o777 or not (0 <= uid < 2**32 - 1 and 0 <= gid < 2**32 - 1 and abs(mtime_ns) < 2**62):
+                raise ValueError  # what no file has, or bits that would let others act as its owner
+            attributes = Attributes(mode, uid, gid, mtime_ns)
     return ManifestEntry(path, _read_content(before), _read_content(after), file, attributes)
-
-
-def _read_attributes(mode: int, uid: int, gid: int, mtime_ns: int) -> Attributes:
-    """Raises ValueError for what no file has, and for bits that would let others act as its owner."""
-    if mode & ~0o777 or not (0 <= uid < 2**32 - 1 and 0 <= gid < 2**32 - 1 and abs(mtime_ns) < 2**62):
-        raise ValueError
-    return Attributes(mode, uid, gid, mtime_ns)
 
 
 def _read_content(recorded: Mapping[str, Any] | None) -> FileContent | None:
@@ -251,11 +247,6 @@ def backup_to(location: str | None, uri: str, storage_options: Mapping[str, str]
     return open_writer(location, choose_options(location, storage_options))
 
 
-def backup_at(location: str, storage_options: Mapping[str, str]) -> Storage:
-    """A backup that is there. Raises UsageError, StorageError."""
-    return open_storage(location, choose_options(location, storage_options))
-
-
 def choose_options(location: str, storage_options: Mapping[str, str]) -> Mapping[str, str]:
     """A local folder takes no storage options."""
     return {} if local_path(location) is not None else storage_options
@@ -275,15 +266,9 @@ def name_default_backup(uri: str) -> str:
     if find_parent(uri) is None:
         raise UsageError.of("{uri} has no parent folder for a backup: name one with {--backup}", uri=one_line(uri))
     name = f"{path.rstrip('/')}.ckpt-backup-{stamp}"
-    numbered = (f"{name}-{number}" for number in count(2))
-    return next(free for free in chain((name,), numbered) if not _is_local_folder(free)) + (
-        f"?{query}" if query else ""
-    )
-
-
-def _is_local_folder(location: str) -> bool:
-    path = local_path(location)
-    return path is not None and os.path.lexists(path)
+    names = chain((name,), (f"{name}-{number}" for number in count(2)))
+    free = next(name for name in names if (local := local_path(name)) is None or not os.path.lexists(local))
+    return f"{free}?{query}" if query else free
 
 
 def must_keep(backup: str, checkpoint: str) -> None:

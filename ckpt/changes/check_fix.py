@@ -176,14 +176,6 @@ class Cost(IntEnum):
     MAY_LOSE = 3  # a sink that remembers batch ids drops some
 
 
-_ROWS = {
-    Cost.NOTHING: RowCost.UNKNOWN,  # no start is known to read any again, which is less than a proof
-    Cost.UNFINISHED_AGAIN: RowCost.AGAIN,
-    Cost.FINISHED_AGAIN: RowCost.AGAIN,
-    Cost.MAY_LOSE: RowCost.LEFT_OUT,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """One way to fix a checkpoint, not yet checked against a forecast."""
@@ -202,7 +194,9 @@ class Draft:
     @property
     def rows(self) -> RowCost:
         """The effect on the rows of the query. Only a fix that is proven to have none is applied by a scheduler."""
-        return RowCost.NONE if self.proven and self.cost is Cost.NOTHING else _ROWS[self.cost]
+        if self.cost is Cost.NOTHING:
+            return RowCost.NONE if self.proven else RowCost.UNKNOWN  # no start is known to read any again
+        return RowCost.LEFT_OUT if self.cost is Cost.MAY_LOSE else RowCost.AGAIN
 
 
 Drafter = Callable[[Storage, Inspection], Iterator[Draft]]

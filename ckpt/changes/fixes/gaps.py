@@ -102,7 +102,12 @@ def _build(
     if any(again.finished for again in replay):
         loses = reused_after is not None and not by_design
         cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN
-        sinks = _describe_sinks(checkpoint, reused_after, by_design=by_design)
+        remembered = None
+        if reused_after is not None and not by_design:
+            newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
+            remembered = Seen(reused_after + 1, newest)
+        text = BOOK.text("async_sinks") if by_design else REUSED  # Spark allows that tracking for some sinks only
+        sinks = AnySink(text, Ids.REUSED, kinds=list_sinks(Ids.REUSED, remembered), named=name_sink(checkpoint))
     return Draft(
         why,
         cost,
@@ -114,16 +119,6 @@ def _build(
         any_sink=sinks,
         proven=not replay and reused_after is None,
     )
-
-
-def _describe_sinks(checkpoint: Checkpoint, reused_after: int | None, *, by_design: bool) -> AnySink:
-    """Describe what sinks make of batches that run again: Spark allows asynchronous tracking for some sinks only."""
-    remembered = None
-    if reused_after is not None and not by_design:
-        newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
-        remembered = Seen(reused_after + 1, newest)
-    text = BOOK.text("async_sinks") if by_design else REUSED
-    return AnySink(text, Ids.REUSED, kinds=list_sinks(Ids.REUSED, remembered), named=name_sink(checkpoint))
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:

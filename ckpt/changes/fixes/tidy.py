@@ -21,6 +21,7 @@ from ckpt.formats.metadata import build_metadata, is_query_id
 from ckpt.model import DamageKind, Unreadable
 from ckpt.restart.sinks import REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
+from ckpt.texts import plural_of
 
 _SCHEMA = "/_metadata/schema"  # of every operator but transformWithState, and joins from state format 3 on
 _OPERATOR_METADATA = "/_metadata/metadata"  # of version 1, which no start needs
@@ -63,22 +64,16 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         for name in names
         if temporary and name.endswith(_TEMPORARY)
     )
+    removed = {
+        "remove names that Spark takes for batches": odd_names,
+        "remove state schemas that cannot be read, which Spark writes again": schemas,
+        "remove operator metadata that cannot be read, which Spark writes again": described,
+    }
+    sidecar_steps = tuple(FileStep(path, storage.read(path), None) for path in sidecars)
     every = (
         Tidied("write metadata", tuple(_write_metadata(checkpoint, storage, query_id))),
-        Tidied("remove names that Spark takes for batches", tuple(plan_removals(storage, listing, odd_names))),
-        Tidied(
-            "remove state schemas that cannot be read, which Spark writes again",
-            tuple(plan_removals(storage, listing, schemas)),
-        ),
-        Tidied(
-            "remove operator metadata that cannot be read, which Spark writes again",
-            tuple(plan_removals(storage, listing, described)),
-        ),
-        Tidied(
-            "remove checksum files that match no file",
-            tuple(FileStep(i, storage.read(i), None) for i in sidecars),
-            proven=no_batch_lost,
-        ),
+        *(Tidied(what, tuple(plan_removals(storage, listing, paths))) for what, paths in removed.items()),
+        Tidied("remove checksum files that match no file", sidecar_steps, proven=no_batch_lost),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
         Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers)), proven=True),
     )
@@ -90,11 +85,7 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     if not tidied:
         return None
     steps = tuple(step for files in tidied for step in files.steps)
-    counts = (len(files.steps) for files in tidied)
-    does = "; ".join(
-        f"{files.what} ({count} {'file' if count == 1 else 'files'})"
-        for files, count in zip(tidied, counts, strict=True)
-    )
+    does = "; ".join(f"{files.what} ({len(files.steps)} {plural_of(len(files.steps), 'file')})" for files in tidied)
     latest = checkpoint.offsets.latest
     if not any(files.of_later_batches for files in tidied):
         misnamed = next((name for name, batch in checkpoint.commits.names.odd.items() if batch == latest), None)

@@ -255,7 +255,6 @@ def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Re
 
 
 def _describe_sinks(plan: OffsetsPlan) -> AnySink | None:
-    """Describe what sinks make of the new ends."""
     if not plan.committed:
         text = BOOK.text("planned_again", batch=plan.batch)
         return AnySink(text, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(plan.batch or 0, plan.batch)))
@@ -281,11 +280,6 @@ def _warn(plan: OffsetsPlan) -> Iterator[Words]:
     yield from dict.fromkeys(text for moved in plan.moved for text in moved.warnings)
     if plan.inspection_after is not None:
         yield from warn_of_real_time(plan.inspection_after)
-    yield from _warn_of_findings(plan)
-
-
-def _warn_of_findings(plan: OffsetsPlan) -> Iterator[Words]:
-    """Name the findings that the change itself will lead to."""
     before, after = (
         {rated.finding.diagnosis for rated in inspection.troubles} if inspection else set()
         for inspection in (plan.inspection, plan.inspection_after)

@@ -9,7 +9,6 @@ commit names is followed back through the lineage of its changelog to the snapsh
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from operator import attrgetter
 from os import fspath
 from typing import ClassVar, Unpack
@@ -122,16 +121,13 @@ def prune(
     def plan(storage: Root) -> PrunePlan:
         if superseded:
             return plan_superseded(storage)
-        planned = plan_prune(storage, keep_batches, partial(_find_damage, uri, storage_options))
-        return replace(planned, wanted_batches=keep_batches)
+        return replace(plan_prune(storage, keep_batches, find_damage), wanted_batches=keep_batches)
+
+    def find_damage() -> str | None:  # reads every byte of state; raises CkptError, also without the extra ``native``
+        damages = state_verify(uri, storage_options=storage_options).damages
+        return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
 
     return run_change(PrunePlan, plan, uri, storage_options, **how)
-
-
-def _find_damage(uri: str, storage_options: Mapping[str, str] | None) -> str | None:
-    """Why nothing may go; every byte of state is read. Raises CkptError, also without the extra ``native``."""
-    damages = state_verify(uri, storage_options=storage_options).damages
-    return _explain_refusal(damages[0].path, damages[0].detail) if damages else None
 
 
 def plan_superseded(storage: Root) -> PrunePlan:
@@ -152,7 +148,7 @@ def plan_superseded(storage: Root) -> PrunePlan:
     live = versions[-1]
     if (reason := _doubt_live(inspection, versions, listing)) is not None:
         return replace(plan, needed=True).refusing(reason)
-    paths = [path for name in versions[:-1] for path, _ in listing.walk(name) if _is_of_spark(path)]
+    paths = [path for name in versions[:-1] for path, _ in listing.walk(name) if _is_of_checkpoint(path)]
     shown = dict.fromkeys(path for path in paths if not path.rpartition("/")[2].startswith("."))
     rest = [path for path in paths if path not in shown]  # checksum files are removed with what they are of
     steps = {step.path: step for step in plan_unread_removals(listing, (*shown, *rest))}
@@ -185,8 +181,7 @@ def _doubt_live(inspection: Inspection, versions: Sequence[str], listing: Listin
     return None
 
 
-def _is_of_spark(path: str) -> bool:
-    """Tell whether a file of a version is one that a checkpoint has; others are left."""
+def _is_of_checkpoint(path: str) -> bool:
     part = path.split("/")[1]
     return part in PARTS or (path.count("/") == 1 and part == f".{METADATA}.crc")
 
@@ -288,7 +283,7 @@ def _find_kept_files(
     kept: dict[StorePartition, _Kept] = {}
     named = []
     for partition in places:
-        ids = [unique_id for _, unique_id in _file_ids(partition)]
+        ids = [unique_id for _, unique_id in (*partition.names.logs, *partition.names.snapshots)]
         base = find_base(partition.names, oldest) if not any(ids) and not context.unique_ids else None
         if base is not None:
             kept[partition] = _Kept(base)
@@ -336,16 +331,11 @@ def _find_strays(
     partition: StorePartition, used: set[FileId], named: Mapping[int, Mapping[int, tuple[tuple[str, ...], ...]]]
 ) -> Iterator[FileId]:
     """Files of versions whose commit names others: a task that was killed, or ran twice, wrote them."""
-    for file_id in {*_file_ids(partition)} - used:
+    for file_id in {*partition.names.logs, *partition.names.snapshots} - used:
         version, unique_id = file_id
         partitions = named.get(version, {}).get(partition.operator, ())
         if partition.partition < len(partitions) and unique_id not in partitions[partition.partition]:
             yield file_id
-
-
-def _file_ids(partition: StorePartition) -> Iterator[FileId]:
-    yield from partition.names.logs
-    yield from partition.names.snapshots
 
 
 def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: Verified) -> bool:

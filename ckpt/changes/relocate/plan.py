@@ -119,9 +119,7 @@ class OutsidePaths:
     def meaning(self) -> Words:
         """A consequence for somebody who moves a checkpoint."""
         parts = {"folder": self.folder, "named": f", such as {self.example}" if self.example else ""}
-        if self.holder is Holder.FILE_SOURCE:
-            return BOOK.text("of_file_source", **parts)
-        return BOOK.text("of_file_sink", **parts)
+        return BOOK.text("of_file_source" if self.holder is Holder.FILE_SOURCE else "of_file_sink", **parts)
 
 
 def find_outside_paths(checkpoint: Checkpoint, storage: Storage) -> Iterator[OutsidePaths]:

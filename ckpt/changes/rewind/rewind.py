@@ -28,7 +28,7 @@ from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
-from ckpt.live.sink.iceberg_catalog import is_in_catalog, roll_back
+from ckpt.live.sink.iceberg import is_in_catalog, roll_back
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version

@@ -74,9 +74,8 @@ def parse_added_file(value: Json) -> AddedFile:
     """Parse an ``add``. Raises Damaged."""
     fields = fields_of(value)
     modified = fields.get("modificationTime")
-    return AddedFile(
-        _decode_path(fields), _parse_rows(fields.get("stats")), modified if isinstance(modified, int) else 0
-    )
+    modified_ms = modified if isinstance(modified, int) else 0
+    return AddedFile(_decode_path(fields), _parse_rows(fields.get("stats")), modified_ms)
 
 
 def _decode_path(fields: Mapping[str, Json]) -> str:
@@ -188,12 +187,6 @@ def _read_options(values: Mapping[str, str]) -> tuple[frozenset[DeltaOption], in
     return frozenset(options), read_number(values, "maxFilesPerTrigger", 1000)
 
 
-def _find_fitting(ends: BatchEnds, newest: int) -> int | None:
-    """Find the newest batch whose end a table with versions up to this one has."""
-    deltas = ((batch, end) for batch, end in ends if isinstance(end, DeltaOffset))
-    return max((batch for batch, end in deltas if end.at_boundary and end.version <= newest + 1), default=None)
-
-
 class _Table:
     """A table by the names in its log."""
 
@@ -221,6 +214,8 @@ class _Table:
         last = read.get(end.last_read)
         written_ms = None if last is None else last.written_ms
         late = written_ms is not None and ends.planned_ms is not None and written_ms > ends.planned_ms
+        deltas = ((batch, at) for batch, at in ends if isinstance(at, DeltaOffset))
+        fitting = (batch for batch, at in deltas if at.at_boundary and at.version <= self.latest + 1)  # ends it has
         return replace(
             now,
             versions=tuple(
@@ -228,7 +223,7 @@ class _Table:
                     number,
                     tuple(there[file] for file in version.added),
                     version.takes_rows,
-                    version.metadata is None or reads_as(version.metadata.columns, newest.columns),
+                    _read_alike(version, newest),
                 )
                 for number, version in new.items()
             ),
@@ -237,7 +232,7 @@ class _Table:
             fits=self._fits(begin_version, read, newest),
             changed_in=_find_change(read, newest),
             rewritten=end.last_read if late else None,
-            fitting_batch=_find_fitting(ends, self.latest),
+            fitting_batch=max(fitting, default=None),
         )
 
     def _read_newest_metadata(self) -> TableMetadata:
@@ -310,11 +305,13 @@ class _Table:
 
 def _find_change(read: Mapping[int, TableVersion], newest: TableMetadata) -> int | None:
     """Find the first of the newest versions whose columns can be read as those of the newest."""
-    described = ((number, read[number].metadata) for number in sorted(read, reverse=True))
-    fitting = takewhile(
-        lambda pair: reads_as(pair[1].columns, newest.columns), ((n, data) for n, data in described if data)
-    )
-    return min((number for number, _ in fitting), default=None)
+    described = [number for number in sorted(read, reverse=True) if read[number].metadata is not None]
+    fitting = takewhile(lambda number: _read_alike(read[number], newest), described)
+    return min(fitting, default=None)
+
+
+def _read_alike(version: TableVersion, newest: TableMetadata) -> bool:
+    return version.metadata is None or reads_as(version.metadata.columns, newest.columns)
 
 
 def _is_inside(path: str) -> bool:

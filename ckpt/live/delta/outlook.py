@@ -159,9 +159,8 @@ class _Judge:
         option = BOOK.text("delta_at_the_change") if since is None else Setting(f"startingVersion={since}")
         advice = BOOK.advise("delta_columns_changed", option=option)
         later = self._now.fits and self._planned
-        yield Trouble(
-            diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, advice, error=messages.DELTA_COLUMNS_CHANGED, later=later
-        )
+        error = messages.DELTA_COLUMNS_CHANGED
+        yield Trouble(diagnoses.sources.DELTA_COLUMNS_CHANGED, detail, advice, error=error, later=later)
 
     def _find_changes(self) -> Iterator[Trouble]:
         options, before = self._now.options, 0
@@ -175,9 +174,8 @@ class _Judge:
         for version, files in [*self._list_again(), *self._new]:
             if version.takes_rows and (files or DeltaOption.IGNORES_DELETES not in options):
                 new = version.version > self._end.last_read
-                yield self._explain_change(
-                    version, files, later=new and (self._planned or before > self._now.most_files)
-                )
+                later = new and (self._planned or before > self._now.most_files)
+                yield self._explain_change(version, files, later=later)
                 return
             before += len(files)
 
@@ -203,10 +201,8 @@ class _Judge:
     def _explain_skipped(self, skipped: Sequence[_VersionFiles]) -> Trouble:
         left_out = [file for _, files in skipped for file in files]
         numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
-        detail = (
-            f"skipChangeCommits leaves out {_count_files(left_out)} of {plural_of(len(skipped), 'version')} {numbers}"
-        )
-        advice = BOOK.advise("delta_skipped")
+        versions, advice = plural_of(len(skipped), "version"), BOOK.advise("delta_skipped")
+        detail = f"skipChangeCommits leaves out {_count_files(left_out)} of {versions} {numbers}"
         return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advice, runs=True, skips=True)
 
     def _find_missing_files(self) -> Iterator[Trouble]:
@@ -219,14 +215,8 @@ class _Judge:
         detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
         advice = BOOK.advise("delta_missing_files", count=count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
-        yield Trouble(
-            diagnoses.sources.DELTA_FILES_GONE,
-            detail,
-            advice,
-            Outcome.FAILS_IN_BATCH,
-            messages.no_data_file(self._rules),
-            later=later,
-        )
+        error = messages.no_data_file(self._rules)
+        yield Trouble(diagnoses.sources.DELTA_FILES_GONE, detail, advice, Outcome.FAILS_IN_BATCH, error, later=later)
 
     def _explain_rewritten(self, version: int) -> Trouble:
         detail = f"version {version} was written after the batch that has read it was planned"

@@ -76,7 +76,7 @@ def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
     except NotFound:
         raise SourceError(f"{one_line(mask_secrets(path))}: nothing is there; {request.advice}") from None
     log = _read_log(open_storage(checkpoint.uri, request.storage_options), checkpoint, index)
-    named = [(_keep_listable(_find_below(path, file.path), recursive), file) for file in log]
+    named = [(_find_below(path, file.path, recursive=recursive), file) for file in log]
     read, planned = batch_entries(checkpoint, index)
     batch = [(name, file) for name, file in named if read < file.log_offset <= planned]
     names = {name for name, _ in named}
@@ -118,13 +118,8 @@ def _list_files(storage: Storage, recursive: bool) -> dict[str, FileInfo]:
             level = storage.list_level(folder)
             prefix = f"{folder}/" if folder else ""
             files |= {prefix + name: info for name, info in level.files.items() if _is_data(name)}
-            below += [
-                prefix + name
-                for name in sorted(level.folders)
-                if not name.startswith(("_", ".")) and (recursive or "=" in name)
-            ]
-        if not below:
-            break
+            shown = (name for name in sorted(level.folders) if not name.startswith(("_", ".")))
+            below += (prefix + name for name in shown if recursive or "=" in name)
         folders = below
     return files
 
@@ -167,16 +162,12 @@ def _read_max_age(options: Mapping[str, str]) -> int | None:
     return int(age[1]) * _MS[age[2]] if age else _WEEK_MS
 
 
-def _find_below(root: str, logged: str) -> str | None:
-    """Name a path of the log by where it is below a folder; None where it is elsewhere."""
+def _find_below(root: str, logged: str, *, recursive: bool) -> str | None:
+    """Name a path of the log by where it is below a folder; None where it is elsewhere, or Spark does not list it."""
     folder, _, name = unquote(logged).rpartition("/")
     prefix = _find_prefix(folder, root)
-    return None if prefix is None else prefix + name
-
-
-def _keep_listable(name: str | None, recursive: bool) -> str | None:
-    """Return a name below the folder, if Spark lists such folders; None where it does not."""
-    return name if name is None or recursive or all("=" in folder for folder in name.split("/")[:-1]) else None
+    listed = prefix is not None and (recursive or all("=" in folder for folder in prefix.split("/")[:-1]))
+    return f"{prefix}{name}" if listed else None
 
 
 @lru_cache(maxsize=10_000)

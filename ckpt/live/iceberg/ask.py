@@ -1,6 +1,6 @@
 """Asks an Iceberg table what it has for a streaming query: reads one metadata file, through ckpt's own storage."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
@@ -11,13 +11,12 @@ from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged
 from ckpt.live.kind import SourceRequest, read_flag, read_number, refuse_options
 from ckpt.live.records import IcebergNow, IcebergOption, NotAsked, SnapshotNow
-from ckpt.live.sink.iceberg_files import (
+from ckpt.live.sink.iceberg import (
     ASK_THE_CATALOG,
     METADATA,
     ReadTable,
     has_metadata,
-    read_metadata_file,
-    read_table,
+    read_iceberg_files,
     split_metadata_uri,
 )
 from ckpt.live.tables import BatchEnds, build_error
@@ -54,7 +53,10 @@ def ask_iceberg(request: SourceRequest) -> IcebergNow | NotAsked:
     if refusal is not None:
         return refusal
     try:
-        table = _read(request.path, request.path_storage_options)
+        path, path_options = request.path, request.path_storage_options
+        if split_metadata_uri(path) is None and not has_metadata(open_storage(path, path_options)):
+            raise NotFound(METADATA)
+        table = read_iceberg_files(path, path_options)
     except NotFound:
         raise build_error(request, "Iceberg", f"it has no {METADATA}; {request.advice}") from None
     except Damaged as damage:
@@ -63,25 +65,12 @@ def ask_iceberg(request: SourceRequest) -> IcebergNow | NotAsked:
     return _answer(table, request, _read_first_offset(request))
 
 
-def _read(path: str, storage_options: Mapping[str, str]) -> ReadTable:
-    file = split_metadata_uri(path)
-    if file is not None:
-        return read_metadata_file(*file, storage_options)
-    storage = open_storage(path, storage_options)
-    if not has_metadata(storage):
-        raise NotFound(METADATA)
-    return read_table(storage)
-
-
 def _read_first_offset(request: SourceRequest) -> IcebergOffset | None:
     """Read where the query began (``SparkMicroBatchStream.InitialOffsetStore``); None where that is not there."""
     storage = open_storage(request.checkpoint.uri, request.storage_options)
     try:
-        return _only_iceberg(
-            parse_offset(
-                storage.read_range(f"{name_folder(request.index, request.view.name)}/offsets/0", 0, LARGEST_RECORD)
-            )
-        )
+        path = f"{name_folder(request.index, request.view.name)}/offsets/0"
+        return _only_iceberg(parse_offset(storage.read_range(path, 0, LARGEST_RECORD)))
     except StorageError:
         return None
 

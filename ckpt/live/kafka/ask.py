@@ -100,18 +100,16 @@ class Client:
         Raises KafkaException where the cluster answered with an error.
         """
         end = time.monotonic() + PATIENCE_S
-        while not future.done() and time.monotonic() < end and not self._is_hopeless():
+        hopeless = ("_ALL_BROKERS_DOWN", "_AUTHENTICATION")
+        while not future.done() and time.monotonic() < end and not any(e.name() in hopeless for e in self._errors):
             self._client.poll(0.02)
-        if not future.done() or (error := future.exception()) is None:
-            if future.done():
-                return future.result()
+        if not future.done():
             raise self.build_error(None)
+        if (error := future.exception()) is None:
+            return future.result()
         if not isinstance(error, self.library.KafkaException) or error.args[0].name() in ("_TIMED_OUT", "_TRANSPORT"):
             raise self.build_error(None)
         raise error
-
-    def _is_hopeless(self) -> bool:
-        return any(error.name() in ("_ALL_BROKERS_DOWN", "_AUTHENTICATION") for error in self._errors)
 
     def build_error(self, error: Exception | None, subject: str = "") -> SourceError:
         """Build the line that says why there is no answer, without secrets."""

@@ -100,15 +100,13 @@ def find_words(failing: tuple[PartOutlook, ...], *, again: bool, rules: Rules) -
         case Fate.NO_TOPIC:
             return messages.NO_TOPIC
         case Fate.ADDED_LATE:
-            return _find_common(
-                messages.ADDED_PARTITION.format(*outlook.part, outlook.now.earliest) for outlook in same if outlook.now
-            )
+            words = (messages.ADDED_PARTITION.format(*part.part, part.now.earliest) for part in same if part.now)
+            return _find_common(words)
         case Fate.GONE | Fate.NOT_SUBSCRIBED:
             return messages.partitions_deleted(rules)
         case Fate.ENDS_EARLIER:
-            return _find_common(
-                messages.OFFSET_CHANGED.format(outlook.begin, outlook.now.latest) for outlook in same if outlook.now
-            )
+            words = (messages.OFFSET_CHANGED.format(part.begin, part.now.latest) for part in same if part.now)
+            return _find_common(words)
     return _find_common(_find_unread_words(outlook, rules) for outlook in same)
 
 
@@ -209,7 +207,6 @@ class _Judge:
         self.again = bool(start.forecast.reexecutes) and not start.passed
 
     def find(self) -> Iterator[Finding]:
-        path = self.folder
         certain = {part.topic for part in self.parts if part.fate in _CERTAIN}
         groups: dict[Diagnosis, list[PartOutlook]] = {diagnosis: [] for diagnosis in _DIAGNOSES.values()}
         for part in self.parts:
@@ -222,7 +219,7 @@ class _Judge:
             if not same or not (fails or any(part.lost for part in same)):
                 continue
             named = diagnosis if fails else diagnoses.sources.KAFKA_SKIPS
-            yield Finding(named, path, self._build_detail(same), self._advise(diagnosis, same))
+            yield Finding(named, self.folder, self._build_detail(same), self._advise(diagnosis, same))
 
     def _build_detail(self, same: Sequence[PartOutlook]) -> str:
         worst = max(same, key=lambda part: (part.fate.fails, part.lost, part.waiting))

@@ -1,6 +1,6 @@
 """Rules for the transactions in the log of a Delta table; pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 
 from ckpt.formats.deltalog import Action, Restore, TableSettings, Transaction, parse_retention_ms
@@ -58,7 +58,9 @@ def replay_delta_log(
             restored_to=batches[min(batches)] if batches else None,
             kept=rows.find_kept(transaction.app_id, min(batches)) if batches else None,
             gaps=_find_gaps(history, transaction.app_id),
-            written_ms=_keep_written(times.get(transaction.app_id, {}), transaction.version),
+            written_ms={  # of later batches, which it had forgotten, it accepts the ids again
+                batch: ms for batch, ms in times.get(transaction.app_id, {}).items() if batch <= transaction.version
+            },
         )
         for transaction in last.values()
     ]
@@ -75,11 +77,6 @@ def _find_gaps(history: Iterable[VersionedAction], app_id: str) -> tuple[tuple[i
     ]
     gaps = ((before + 1, after - 1) for before, after in pairwise(batches))
     return tuple((low, high) for low, high in gaps if low <= high and not any(low <= b <= high for b in batches))
-
-
-def _keep_written(times: Mapping[int, int], last: int) -> dict[int, int]:
-    """Keep the times of batches up to the last one: a table that had forgotten later ones accepts ids again."""
-    return {batch: time_ms for batch, time_ms in times.items() if batch <= last}
 
 
 class _Rows:

@@ -1,21 +1,14 @@
 """Recognizes the sink at a location and reads its log."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.formats.names import COMPACT, CompactibleLog, compactible_id, compactible_log
 from ckpt.formats.sourcelogs import find_modification_times, parse_sink_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
-from ckpt.live.sink.iceberg_catalog import is_in_catalog, read_catalog_table
-from ckpt.live.sink.iceberg_files import (
-    METADATA,
-    has_metadata,
-    read_batches,
-    read_iceberg_metadata_sink,
-    read_iceberg_sink,
-)
+from ckpt.live.sink.iceberg import METADATA, has_metadata, is_in_catalog, read_batches, read_iceberg, split_metadata_uri
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.model import Unreadable
 from ckpt.plugins import ask_plugins
@@ -88,8 +81,6 @@ def _read_times(storage: Storage, files: Mapping[str, FileInfo]) -> dict[int, in
     return times
 
 
-_READ = {DELTA_LOG: read_delta_sink, FILE_LOG: _read_file_sink, METADATA: read_iceberg_sink}
-"""Readers of a sink by the folder of its log."""
 PLUGINS = "ckpt.sinks"
 """Entry points of functions ``(uri, storage_options) -> SinkLog | None``; None: the place is no sink of theirs."""
 
@@ -131,20 +122,23 @@ def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
         return SinkLog(uri, SinkKind.KAFKA)
     if any(uri == sink.kind for sink in NAMED_SINKS):
         return SinkLog(uri, SinkKind(uri))
-    if is_in_catalog(uri):
-        return read_batches(uri, lambda: read_catalog_table(uri))
-    if (log := read_iceberg_metadata_sink(uri, storage_options)) is not None:
-        return log
+    if is_in_catalog(uri) or split_metadata_uri(uri) is not None:
+        return read_batches(uri, lambda: read_iceberg(uri, storage_options))
     storage = open_storage(uri, storage_options)
     try:
         top = storage.list_level()
     except NotFound as error:
         raise NotFound(f"{error}; if the sink was deleted, it has no batch") from error
-    return _read_folder(uri, storage, top)
+    return _read_folder(uri, storage, top, storage_options)
 
 
-def _read_folder(uri: str, storage: Storage, top: Folder) -> SinkLog:
-    folders, unlisted = [folder for folder in _READ if folder in top.folders], None
+def _read_folder(uri: str, storage: Storage, top: Folder, storage_options: Mapping[str, str]) -> SinkLog:
+    readers: dict[str, Callable[[], SinkLog]] = {  # by the folder of the log
+        DELTA_LOG: lambda: read_delta_sink(uri, storage),
+        FILE_LOG: lambda: _read_file_sink(uri, storage),
+        METADATA: lambda: read_batches(uri, lambda: read_iceberg(uri, storage_options)),
+    }
+    folders, unlisted = [folder for folder in readers if folder in top.folders], None
     try:
         if METADATA in folders and not has_metadata(storage):
             folders.remove(METADATA)
@@ -155,8 +149,8 @@ def _read_folder(uri: str, storage: Storage, top: Folder) -> SinkLog:
         unknown = unlisted or (_HUDI if ".hoodie" in top.folders else _NONE)
         return SinkLog(uri, SinkKind.UNKNOWN, unknown=unknown, unlogged=_find_data_file(top))
     if len(folders) == 1:
-        return _READ[folders[0]](uri, storage)
-    logs = [] if FILE_LOG in folders else [_READ[folder](uri, storage) for folder in folders]
+        return readers[folders[0]]()
+    logs = [] if FILE_LOG in folders else [readers[folder]() for folder in folders]
     return _choose_format(logs) or SinkLog(uri, SinkKind.UNKNOWN, unknown=_SEVERAL.format(" and ".join(folders)))
 
 

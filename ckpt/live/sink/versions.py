@@ -18,8 +18,7 @@ from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.delta_files import DELTA_LOG, find_restored_version, read_delta_sink, read_log_lines
-from ckpt.live.sink.iceberg_catalog import read_iceberg
-from ckpt.live.sink.iceberg_files import find_batches
+from ckpt.live.sink.iceberg import find_batches, read_iceberg
 from ckpt.live.sink.reader import read_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
@@ -199,13 +198,9 @@ def _find_snapshot(uri: str, wanted: str, query_id: str | None, table: IcebergTa
         is_current=table.current == number,
         keeps_ids=False,
         others=tuple(_name_others(ancestors, number, query_id)),
-        statement=_write_rollback(number),
+        statement=f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {number})",
         undo=f"CALL CATALOG.system.set_current_snapshot('TABLE', {table.current})",
     )
-
-
-def _write_rollback(snapshot: int) -> str:
-    return f"CALL CATALOG.system.rollback_to_snapshot('TABLE', {snapshot})"
 
 
 def _name_others(ancestors: Iterable[IcebergSnapshot], number: int, query_id: str | None) -> Iterator[str]:

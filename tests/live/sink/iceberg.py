@@ -23,7 +23,7 @@ from typing import Any
 from ckpt.changes.fixes.repair import repair
 from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
-from ckpt.live.sink.iceberg_catalog import read_iceberg
+from ckpt.live.sink.iceberg import read_iceberg
 from tests.live.iceberg.remedies_followed import ckpt
 from tests.live.sink.iceberg_query import BATCHES
 from tests.record.answers import OneFile

@@ -13,7 +13,7 @@ import pytest
 
 import ckpt as library
 from ckpt import NotFound, StorageError, UsageError
-from ckpt.live.sink.iceberg_catalog import roll_back
+from ckpt.live.sink.iceberg import roll_back
 from ckpt.live.sink.reader import read_sink
 from ckpt.live.sink.records import SinkKind
 from tests.conftest import Ckpt, CopyOf

@@ -1,9 +1,16 @@
-"""Reads the metadata of an Iceberg table: one listing, one file, and nothing that its paths name; no JVM."""
+"""Reads the metadata of an Iceberg table: one listing, one file, and nothing that its paths name; no JVM.
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+A table may be named by its catalog, ``iceberg://CATALOG/NAMESPACE.TABLE``: it is read, and taken back. The catalog is
+one of pyiceberg's configuration (``.pyiceberg.yaml``, ``PYICEBERG_CATALOG__...``), which also brings the credentials.
+It knows which metadata file is current, which a folder of files does not tell.
+"""
 
-from ckpt.errors import one_line
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.formats.iceberg import (
     VERSION_HINT,
     IcebergSnapshot,
@@ -17,8 +24,11 @@ from ckpt.formats.text import Damaged
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
 from ckpt.storage import Storage, open_storage
 from ckpt.storage.base import retry_vanished
+from ckpt.storage.errors import shorten_error
 from ckpt.storage.locations import local_path
 
+_PLACE = re.compile(r"iceberg://(?P<catalog>[^/?]+)/(?P<name>[^/?]+)", re.I)
+_NEEDED = "pip install 'pyiceberg>=0.12'"  # which has rollback_to_snapshot
 METADATA = "metadata"
 ASK_THE_CATALOG = "if its catalog names another metadata file, give that file instead of the table"
 
@@ -33,20 +43,6 @@ class ReadTable(NamedTuple):
 def has_metadata(storage: Storage) -> bool:
     """Tell whether a folder is an Iceberg table. Raises StorageError, NotFound where it has no folder ``metadata``."""
     return any(map(is_metadata, storage.list_level(METADATA).files))
-
-
-def read_iceberg_sink(uri: str, storage: Storage) -> SinkLog:
-    """Read which batches an Iceberg table has. Raises StorageError where it cannot be read."""
-    return read_batches(uri, lambda: read_table(storage))
-
-
-def read_iceberg_metadata_sink(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None:
-    """Read which batches the table of a metadata file has; None where the URI is not one of such a file.
-
-    Raises NotFound, StorageError or UsageError where it cannot be read.
-    """
-    file = split_metadata_uri(uri)
-    return None if file is None else read_batches(uri, lambda: read_metadata_file(*file, storage_options))
 
 
 def read_batches(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
@@ -91,14 +87,14 @@ def split_metadata_uri(uri: str) -> tuple[str, str] | None:
     return (f"{folder or slash or '.'}{question}{options}", name) if is_metadata(name) else None
 
 
-def read_metadata_file(folder: str, name: str, storage_options: Mapping[str, str]) -> ReadTable:
-    """Read one metadata file. Raises NotFound, StorageError or UsageError, and Damaged where it is no metadata."""
+def read_iceberg_files(uri: str, storage_options: Mapping[str, str]) -> ReadTable:
+    """Read the table at a place, or of a metadata file. Raises NotFound, StorageError, UsageError, Damaged."""
+    file = split_metadata_uri(uri)
+    if file is None:
+        storage = open_storage(uri, storage_options)
+        return retry_vanished(lambda: _read_newest(storage))
+    folder, name = file
     return ReadTable(_parse(open_storage(folder, storage_options), name), name)
-
-
-def read_table(storage: Storage) -> ReadTable:
-    """Read the newest metadata in a table's folder. Raises StorageError, and Damaged where it cannot be told."""
-    return retry_vanished(lambda: _read_newest(storage))
 
 
 def _read_newest(storage: Storage) -> ReadTable:
@@ -113,3 +109,61 @@ def _parse(storage: Storage, path: str) -> IcebergTable:
         return parse_iceberg_table(storage.read_range(path, 0, LARGEST_ACTION + 1))
     except Damaged as damage:
         raise Damaged(damage.fault, f"{path}: {damage.reason}") from None
+
+
+def is_in_catalog(uri: str) -> bool:
+    """Tell whether a place names a table of a catalog."""
+    return uri.lower().startswith("iceberg://")
+
+
+def read_iceberg(uri: str, storage_options: Mapping[str, str]) -> ReadTable:
+    """Read the table at a place, of a metadata file, or of a catalog.
+
+    Raises NotFound, StorageError, UsageError, Damaged.
+    """
+    if not is_in_catalog(uri):
+        return read_iceberg_files(uri, storage_options)
+    table = _load(uri)
+    return ReadTable(parse_iceberg_table(table.metadata.model_dump_json().encode()), table.metadata_location)
+
+
+def roll_back(uri: str, newest: int, number: int) -> None:
+    """Make an ancestor the current snapshot, if ``newest`` is the current one; the catalog compares it once more.
+
+    Raises NotFound, StorageError, UsageError.
+    """
+    table = _load(uri)
+    current = table.metadata.current_snapshot_id
+    if current != newest:
+        raise StorageError(f"the table has snapshot {current} by now, and {newest} was the newest")
+    with _explain(uri):
+        table.manage_snapshots().rollback_to_snapshot(number).commit()
+
+
+def _load(uri: str) -> Any:
+    """Load a table of pyiceberg."""
+    named = _PLACE.fullmatch(uri)
+    if named is None:
+        raise UsageError(f"{one_line(uri)} names no table of a catalog: write iceberg://CATALOG/NAMESPACE.TABLE")
+    try:
+        from pyiceberg.catalog import load_catalog
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+    except ImportError:
+        raise StorageError(f"{one_line(uri)} needs a package that is not installed: {_NEEDED}") from None
+    with _explain(uri):
+        try:
+            return load_catalog(named["catalog"]).load_table(named["name"])
+        except (NoSuchNamespaceError, NoSuchTableError) as error:
+            raise NotFound(f"{one_line(uri)}: the catalog has no such table") from error
+
+
+@contextmanager
+def _explain(uri: str) -> Iterator[None]:
+    """Put what a library, a database or a server says in one line."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:
+        cure = "check pyiceberg's configuration of the catalog"
+        raise StorageError(f"{one_line(uri)} cannot be reached ({shorten_error(error)}): {cure}") from error
