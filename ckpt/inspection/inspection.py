@@ -217,10 +217,9 @@ def inspect(
     batches: int = 10,
     sink: SinkLog | None = None,
     live: Sequence[LiveSource] = (),
-    more: Sequence[Finding] = (),
 ) -> Inspection:
-    """Judge a checkpoint that was read, with what a sink and sources have answered, and with findings of the caller."""
-    return judge(gather_evidence(checkpoint), versions, progress, batches, sink, live, more)
+    """Judge a checkpoint that was read, with what a sink and sources have answered."""
+    return judge(gather_evidence(checkpoint), versions, progress, batches, sink, live)
 
 
 def judge(
@@ -233,7 +232,7 @@ def judge(
     more: Sequence[Finding] = (),
     files: Mapping[Hole, str] | None = None,
 ) -> Inspection:
-    """Judge the starts of these versions with this progress tracking; pure. ``inspect`` explains the arguments."""
+    """Judge the starts of these versions with this progress tracking, also by findings of the caller; pure."""
     checkpoint, origin = evidence.checkpoint, evidence.written_by
     if checkpoint.links_out:
         sink, live = None, ()  # their batches and offsets would be compared with logs that may not be read

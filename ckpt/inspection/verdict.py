@@ -152,14 +152,14 @@ def _capitalise(text: str) -> str:
 def outcome_words(forecast: Forecast) -> str:
     """Return what one start does, as the rest of a sentence."""
     error = f': "{forecast.error}"' if forecast.error else ""
-    batch = forecast.batch_id
+    batch, asynchronous = forecast.batch_id, "asynchronous tracking is for stateless queries"
     words = {
         Outcome.STARTS_FRESH: "starts fresh at batch 0",
         Outcome.RESUMES: f"resumes with new batch {batch}",
         Outcome.FAILS_AT_START: f"fails at start{error}",
         Outcome.FAILS_IN_BATCH: f"fails while batch {batch} runs{error}",
         Outcome.FAILS_AT_COMMIT: f"runs batch {batch}, writes its rows, then fails at the commit{error}",
-        Outcome.REFUSED: _explain_refusal(forecast),
+        Outcome.REFUSED: f"refused: {asynchronous if forecast.progress.in_micro_batches else _name_reason(forecast)}",
         Outcome.UNKNOWN: "not known to ckpt",
     }
     if forecast.outcome is not Outcome.RESUMES or not forecast.reexecutes:
@@ -167,12 +167,6 @@ def outcome_words(forecast: Forecast) -> str:
     if not forecast.progress.in_micro_batches:
         return f"deletes what is planned, and resumes with new batch {batch}"
     return f"runs batch {batch} again, then continues"
-
-
-def _explain_refusal(forecast: Forecast) -> str:
-    if forecast.progress.in_micro_batches:
-        return "refused: asynchronous tracking is for stateless queries"
-    return f"refused: {_name_reason(forecast)}"
 
 
 def _name_reason(forecast: Forecast) -> str:

@@ -56,17 +56,13 @@ def load_state(start: Start) -> Forecast | None:
     named = ((operator.id, operator.name) for operator in kept.operators if operator.name is not None)
     for number, name in named if start.rules.operator_metadata else ():
         of_real_time = name == OperatorName.REAL_TIME_AGGREGATION
-        names_differ = of_real_time and not start.rules.real_time_state and start.first_batch > 0
-        if name not in OPERATORS or names_differ:
+        if name not in OPERATORS or (of_real_time and not start.rules.real_time_state and start.first_batch > 0):
             diagnosis = diagnoses.logs.REAL_TIME_OPERATOR if of_real_time else diagnoses.state.OPERATOR_UNKNOWN
             path, detail = f"{STATE}/{number}/_metadata", f"it calls operator {number} {quoted(name)}"
             return start.fails(diagnosis, path, detail, messages.OPERATORS_DIFFER)
-    astray = _find_operators_astray(start)
-    if astray is not None:
-        return astray
-    renamed = _find_renamed_operator(start) or _find_changed_operator(start)
-    if renamed is not None:
-        return renamed
+    changed = _find_operators_astray(start) or _find_renamed_operator(start) or _find_changed_operator(start)
+    if changed is not None:
+        return changed
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
         detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
@@ -79,13 +75,13 @@ def load_state(start: Start) -> Forecast | None:
     advise_folder = remedies.lost_state(start.checkpoint)
     damages = (_make_finding(start, damage, advise_folder) for damage, _ in failing)
     because = [without_ids] if without_ids else [*damages]
-    at_start = next((failure for _, failure in failing if failure.at_start), None)
-    if at_start is not None:
-        return start.ends(Outcome.FAILS_AT_START, *because, error=at_start.words)
-    certain = [failure for _, failure in failing if failure.certain]
-    if not certain:
+    for _, failure in failing:
+        if failure.at_start:
+            return start.ends(Outcome.FAILS_AT_START, *because, error=failure.words)
+    certain = next((failure for _, failure in failing if failure.certain), None)
+    if certain is None:
         return start.ends(Outcome.UNKNOWN, *because)
-    return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain[0].words)
+    return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain.words)
 
 
 def _find_operators_astray(start: Start) -> Forecast | None:
@@ -153,13 +149,11 @@ def _identify(name: str | None, properties: Json) -> dict[str, Json]:
     return {"operatorName": name, **{mode: modes.get(mode) for mode in ("timeMode", "outputMode")}}
 
 
-_FORMS = frozenset(
-    {
-        OperatorName.DEDUPLICATION,
-        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
-        OperatorName.LIMIT,
-        OperatorName.SESSIONS,
-    }
+_FORMS = (
+    OperatorName.DEDUPLICATION,
+    OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
+    OperatorName.LIMIT,
+    OperatorName.SESSIONS,
 )
 """Operators whose state has one form in every version (``BaseStreamingDeduplicateExec.schemaForValueRow``,
 ``StreamingGlobalLimitExec``, ``StreamingSessionWindowStateManagerImplV1``)."""

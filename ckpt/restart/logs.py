@@ -73,14 +73,12 @@ def unfinished_repartition(start: Start) -> Forecast | None:
     trips over whatever is missing there. Asynchronous tracking leaves it out.
     """
     latest, committed = start.latest, start.committed
-    if not (start.rules.checks_repartition and not start.takes_gaps and latest):
-        return None
-    if committed is None or committed >= latest:
+    checks = start.rules.checks_repartition and not start.takes_gaps
+    if not (checks and latest) or committed is None or committed >= latest:
         return None
     if latest - 1 not in start.checkpoint.offsets:
         return _fail_without_predecessor(start, latest, messages.PREVIOUS_NOT_FOUND.format(latest - 1))
-    unreadable = _check_offset_file(start, latest - 1)
-    if unreadable is not None:
+    if (unreadable := _check_offset_file(start, latest - 1)) is not None:
         return unreadable
     diagnosis, counts = diagnoses.logs.UNFINISHED_REPARTITION, []
     for batch_id in (latest, latest - 1):
@@ -90,9 +88,9 @@ def unfinished_repartition(start: Start) -> Forecast | None:
             return start.fails(diagnosis, f"{OFFSETS}/{batch_id}", detail, messages.NO_METADATA.format(batch_id))
         counts.append(log.metadata.conf.get(SHUFFLE_PARTITIONS))
     path = f"{OFFSETS}/{latest}"
-    if None in counts and not start.rules.check_needs_partitions:
-        return None
     if None in counts:
+        if not start.rules.check_needs_partitions:
+            return None
         detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
         return start.fails(diagnosis, path, detail, messages.NO_SHUFFLE_PARTITIONS)
     if counts[0] != counts[1]:
@@ -156,7 +154,9 @@ def recorded_settings(start: Start) -> Forecast | None:
         detail = f"it records {name}={quoted(value)}, which Spark {start.spark} does not take"
         return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, None)
     evolves = start.checkpoint.conf.get(SOURCE_EVOLUTION, "").strip().lower() == "true"
-    if evolves and SOURCE_EVOLUTION in start.rules.records and not _names_sources(start):
+    names = [source.name for source in start.end.sources] if start.end is not None else []  # Spark numbers the others
+    unnamed = any(name is None or name.isdecimal() for name in names)
+    if evolves and SOURCE_EVOLUTION in start.rules.records and unnamed:
         detail = f"it records {SOURCE_EVOLUTION}=true, and it does not name its sources"
         return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, messages.SOURCES_UNNAMED)
     recorded, newest = recorded_join_format(start.checkpoint), start.rules.newest_join_format
@@ -164,12 +164,6 @@ def recorded_settings(start: Start) -> Forecast | None:
         return None
     detail = f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {newest}"
     return start.fails(diagnoses.logs.NEWER_SETTING, path, detail, JOIN_FORMAT)
-
-
-def _names_sources(start: Start) -> bool:
-    """Tell whether the user has named the sources in the query; Spark numbers those without a name."""
-    names = [source.name for source in start.end.sources] if start.end is not None else []
-    return all(name is not None and not name.isdecimal() for name in names)
 
 
 def recorded_join_format(checkpoint: Checkpoint) -> int:
@@ -202,8 +196,7 @@ def latest_commit(start: Start) -> Forecast | None:
     """``CommitLog.getLatest``."""
     if start.committed is None:
         return None
-    beyond = _check_highest(start, start.checkpoint.commits, start.committed)
-    if beyond is not None:
+    if (beyond := _check_highest(start, start.checkpoint.commits, start.committed)) is not None:
         return beyond
     path, entry = f"{COMMITS}/{start.committed}", start.checkpoint.commits.entries.get(start.committed)
     written = _find_written_version(start.checkpoint)

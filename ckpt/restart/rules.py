@@ -65,9 +65,6 @@ def source_logs(start: Start) -> Forecast | None:
     return None
 
 
-_FIRST_ENTRY = "a file, Kafka or rate source fails at start; no batch says which source this is"
-
-
 def nothing_planned(start: Start) -> Forecast | None:
     """Without offsets Spark takes the query for a new one."""
     if start.latest is not None:
@@ -91,10 +88,9 @@ def nothing_planned(start: Start) -> Forecast | None:
         return start.ends(Outcome.STARTS_FRESH, finding)
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
-            detail = f"{entry.reason}: {_FIRST_ENTRY}"
-            return start.stays_unknown(
-                diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, BOOK.advise("no_batch_yet")
-            )
+            detail = f"{entry.reason}: a file, Kafka or rate source fails at start; no batch says which source this is"
+            advice = BOOK.advise("no_batch_yet")
+            return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, advice)
     because = [first] if in_first_batch else []
     if checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"

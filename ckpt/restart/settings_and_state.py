@@ -43,15 +43,13 @@ def contradicting_settings(start: Start) -> Forecast | None:
     if provider is not None and not is_known_provider(provider):
         detail = f"it records {settings.PROVIDER_CLASS}={quoted(provider, 80)}, which is none of Spark's"
         return start.stays_unknown(diagnoses.logs.OTHER_PROVIDER, f"{OFFSETS}/{start.latest}", detail)
-    astray = _find_store_astray(checkpoint)
-    if astray is not None:
+    if (astray := _find_store_astray(checkpoint)) is not None:
         early = start.rules.checks_schemas_at_start
         return start.ends(Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH, astray)
-    contradiction = next(_find_contradictions(start, checkpoint), None)
-    if contradiction is None:
+    if (contradiction := next(_find_contradictions(start, checkpoint), None)) is None:
         return None
-    value = checkpoint.conf.get(contradiction.setting)
     name = contradiction.setting
+    value = checkpoint.conf.get(name)
     recorded = f"does not record {name}" if value is None else f"records {name}={quoted(value)}"
     detail = f"it {recorded}, and {contradiction.shown}"
     finding = Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
@@ -146,10 +144,9 @@ def _differs_in_join_format(operator: Operator, recorded: str) -> bool:
     if operator.name != OperatorName.JOIN or DEFAULT_STORE not in stores:
         return False
     families = {family.name for family in stores[DEFAULT_STORE].column_families}
-    by_time = any("TsToValues" in name for name in families)
     if not families:
         return recorded not in ("3", "4")
-    return recorded != ("4" if by_time else "3")
+    return recorded != ("4" if any("TsToValues" in name for name in families) else "3")
 
 
 def _names(schema: object) -> set[str]:

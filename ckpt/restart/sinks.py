@@ -143,10 +143,9 @@ class OnSinks(TextPart):
             return str(_BOOK.text(f"any_{self.ids}"))
         if _drops(sink, self.ids):
             return str(_BOOK.text(f"dropping_{self.ids}"))
-        starts_over = sink.kind == "upsert" and self.ids is Ids.NEW_QUERY
-        name = (
-            "writes_nothing" if sink.kind == "noop" else "upserts_from_the_beginning" if starts_over else "gets_again"
-        )
+        name = "writes_nothing" if sink.kind == "noop" else "gets_again"
+        if sink.kind == "upsert" and self.ids is Ids.NEW_QUERY:
+            name = "upserts_from_the_beginning"
         return str(_BOOK.text(name, again=sink.again or _TWICE))
 
     def fill(self, known: Known) -> "OnSinks":

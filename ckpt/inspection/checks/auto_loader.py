@@ -11,7 +11,7 @@ from ckpt.checkpoint.sources.file_logs import rocksdb_folder
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.checkpoint.state.folders import LOGS, SSTS
-from ckpt.model import RocksDBSnapshot, Unreadable
+from ckpt.model import Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.texts import plural, size
@@ -38,13 +38,11 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
             yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, snapshot.reason)
             continue
         detail += f"; {path.rpartition('/')[2]} names {plural(len(snapshot.ssts), 'SST file')}"
-        if missing := [*_list_missing(checkpoint, folder, snapshot)]:
+        missing = []
+        for kind, named in ((SSTS, snapshot.ssts), (LOGS, snapshot.logs)):
+            there = listing.in_folder(f"{folder}/{kind}")
+            missing += [f"{kind}/{name}" for name, length in named if name not in there or there[name].size != length]
+        if missing:
             others = f" and {len(missing) - 1} others" if missing[1:] else ""
             yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, f"it names {missing[0]}{others}, not there")
     yield Finding(diagnoses.modes.AUTO_LOADER, folder, detail)
-
-
-def _list_missing(checkpoint: Checkpoint, folder: str, snapshot: RocksDBSnapshot) -> Iterator[str]:
-    for kind, named in ((SSTS, snapshot.ssts), (LOGS, snapshot.logs)):
-        there = checkpoint.listing.in_folder(f"{folder}/{kind}")
-        yield from (f"{kind}/{name}" for name, length in named if name not in there or there[name].size != length)

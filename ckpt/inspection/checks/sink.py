@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from ckpt.advice import Advice, Do, advise, do, join, words
+from ckpt.advice import Advice, Code, Do, Words, advise, do, join, words
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.state.ranges import ranges_of
 from ckpt.formats.names import COMPACT, compactible_id
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
-from ckpt.inspection.checks.skipped import describe_fill, find_unfilled
-from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
+from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog, SinkWriter
 from ckpt.model import PlannedBatch, Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast
 from ckpt.restart.sinks import WITH_TXN_APP_ID, Seen, Sink
-from ckpt.texts import batch_ranges, span
+from ckpt.storage.locations import local_path
+from ckpt.texts import batch_ranges, quote_path, span
 from ckpt.versions import Progress
 
 Batches = tuple[int, int]  # the first and the last of a row of batches
@@ -135,13 +135,13 @@ def _foresee_rows(checkpoint: Checkpoint, log: SinkLog, start: _Start | None) ->
 
 def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
     """Find that nothing is at the place of the sink, or only data files, though batches are committed."""
-    committed = checkpoint.commits.ids
-    if log.gone and committed:
-        detail = f"nothing is at {log.uri}, and the checkpoint has committed batches up to {committed[-1]}"
-        yield Finding(diagnoses.sinks.SINK_LACKS, "", detail, BOOK.advise("sink_gone"))
-    if log.unlogged is not None and committed:
-        detail = f"{log.uri} has {log.unlogged}, and the checkpoint has committed batches up to {committed[-1]}"
-        yield Finding(diagnoses.sinks.SINK_LOG_SEEMS_LOST, "", detail)
+    if not checkpoint.commits.ids:
+        return
+    has = f"the checkpoint has committed batches up to {checkpoint.commits.ids[-1]}"
+    if log.gone:
+        yield Finding(diagnoses.sinks.SINK_LACKS, "", f"nothing is at {log.uri}, and {has}", BOOK.advise("sink_gone"))
+    if log.unlogged is not None:
+        yield Finding(diagnoses.sinks.SINK_LOG_SEEMS_LOST, "", f"{log.uri} has {log.unlogged}, and {has}")
 
 
 def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
@@ -165,9 +165,8 @@ def _write_again(checkpoint: Checkpoint, log: SinkLog, name: str) -> Advice | No
     """Build the advice for a broken log of a file sink whose entries from ``name`` on can be written again."""
     kept = (compactible_id(name) or 0) - 1
     last = -1 if log.last_batch is None else log.last_batch
-    compacted = log.file_log is None or any(
-        log.file_log.name_of(entry).endswith(COMPACT) for entry in range(kept + 1, last + 1)
-    )
+    names = None if log.file_log is None else map(log.file_log.name_of, range(kept + 1, last + 1))
+    compacted = names is None or any(name.endswith(COMPACT) for name in names)
     if compacted or kept not in checkpoint.commits or kept not in checkpoint.offsets:
         return None
     which = span("batch", kept + 1, last)
@@ -221,12 +220,10 @@ def _name_code(outlook: SinkOutlook, log: SinkLog, code: SinkWriter) -> SinkOutl
     """Add to what was foreseen that it holds if the query writes with a txnAppId."""
     if_so = f"if the query writes with the txnAppId {code.app_id}"
     do_this = words("If the query writes with the txnAppId {app_id}, do this.", app_id=code.app_id)
-    findings = (
-        finding
-        if (advice := finding.advice or finding.diagnosis.advice) is None
-        else replace(finding, advice=advice.lead(do_this))
-        for finding in outlook.findings
-    )
+    findings = []
+    for finding in outlook.findings:
+        advice = finding.advice or finding.diagnosis.advice
+        findings.append(finding if advice is None else replace(finding, advice=advice.lead(do_this)))
     return replace(outlook, log=log, said=f"{if_so}: {outlook.said}", by_code=True, findings=tuple(findings))
 
 
@@ -302,9 +299,8 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
         detail += "; no query ever wrote to it by batch id, as is usual in foreachBatch, such as with MERGE"
     usual = without_ids and not start.again  # a batch that runs again would be in the table twice
     findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail, minor=usual),)
-    return SinkOutlook(
-        log, SinkOutcome.UNKNOWN_QUERY, sentence, start.batch, keeps_no_ids=without_ids, findings=findings
-    )
+    outcome = SinkOutcome.UNKNOWN_QUERY
+    return SinkOutlook(log, outcome, sentence, start.batch, keeps_no_ids=without_ids, findings=findings)
 
 
 def _is_written_without_ids(checkpoint: Checkpoint, log: SinkLog) -> bool:
@@ -376,15 +372,11 @@ def _add_dropped(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
         lacks=outlook.lacks or ((dropped.first, dropped.last) if dropped.certain else None),
         forget_from=dropped.first,
     )
-    detail = "; ".join(
-        (
-            *(finding.detail for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_WILL_DROP),
-            f"{outlook.log.uri}: {rows}{also}; its batch {dropped.last} is another one: {times}",
-        )
-    )
-    drop = replace(_build_drop(checkpoint, outlook, detail), minor=dropped.past and outlook.dropped is None)
+    earlier = [f.detail for f in outlook.findings if f.diagnosis is diagnoses.sinks.SINK_WILL_DROP]
     others = (f for f in outlook.findings if f.diagnosis is not diagnoses.sinks.SINK_WILL_DROP)
-    return replace(outlook, findings=(drop, *others))
+    detail = f"{outlook.log.uri}: {rows}{also}; its batch {dropped.last} is another one: {times}"
+    drop = _build_drop(checkpoint, outlook, "; ".join((*earlier, detail)))
+    return replace(outlook, findings=(replace(drop, minor=dropped.past and outlook.dropped is None), *others))
 
 
 def _build_drop(checkpoint: Checkpoint, outlook: SinkOutlook, detail: str) -> Finding:
@@ -470,10 +462,46 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
 
 def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> Advice | None:
     """Build the advice for a file sink whose log lacks batches that were skipped, and no others."""
-    fills = [describe_fill(log, batch) for batch in find_unfilled(checkpoint, log)]
+    fills = [_describe_fill(log, batch) for batch in _find_unfilled(checkpoint, log)]
     if not fills:
         return None
     return BOOK.advise("sink_skipped", fills=join(fills, ", and then "))
+
+
+def _describe_fill(log: SinkLog, batch: int) -> Words:
+    """Say how an entry without a file gets into the log of a file sink: a sentence without its full stop.
+
+    A plain entry is a version line and nothing else. One that is due as a compacted file has the lines of all entries
+    since the compacted file before it, as ``CompactibleFileStreamLog.compact`` writes them.
+    """
+    assert log.file_log is not None
+    name = log.file_log.name_of(batch)
+    folder, local = f"{log.uri.rstrip('/')}/{FILE_LOG}", local_path(log.uri)
+    merged = [log.file_log.name_of(entry) for entry in range(log.file_log.first_needed, batch)]
+    inside = "that holds v1 and nothing else"
+    write = f"printf v1 > {quote_path(f'{local}/{FILE_LOG}/{name}')}"
+    if name.endswith(COMPACT):
+        inside = f"that holds v1 and then every line but the first of {merged[0]} to {merged[-1]}, in this order"
+        files = " ".join(merged)
+        write = f"cd {quote_path(f'{local}/{FILE_LOG}')} && (echo v1; awk 'FNR > 1' {files}) > {name}"
+    if local is None:
+        return words("put a file {name} {inside} into {folder}", name=name, inside=inside, folder=folder)
+    parts = {"name": name, "inside": inside, "log": FILE_LOG}
+    return words("put a file {name} {inside} into its {log}: {write}", **parts, write=Code(write))
+
+
+def _find_unfilled(checkpoint: Checkpoint, log: SinkLog) -> tuple[int, ...]:
+    """Find the skipped batches that the log of a file sink has to get: none where it lacks others too."""
+    if log.file_log is None or log.file_log.interval <= 0:
+        return ()
+    first = log.file_log.first_needed
+    missing = [batch for low, high in log.file_log.missing for batch in range(low, high + 1)]
+    latest = checkpoint.offsets.latest
+    after = -1 if log.last_batch is None else log.last_batch
+    committed = checkpoint.commits.ids
+    missing += [batch for batch in committed if batch > after and latest is not None and batch <= latest]
+    lacking = [batch for batch in missing if batch >= first]
+    return tuple(lacking) if lacking and all(map(checkpoint.is_skipped, lacking)) else ()
 
 
 def build_first_mark(checkpoint: Checkpoint) -> PlannedBatch | None:

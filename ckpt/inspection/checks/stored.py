@@ -18,7 +18,7 @@ from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
-from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
+from ckpt.model import DamageKind, Kind, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
@@ -37,6 +37,7 @@ _OUTLIVES_A_LOAD = {
     DamageKind.OTHER_SCHEMA: diagnoses.state.SCHEMA_OF_OTHER_ROWS,
 }
 _OF_ICEBERG = re.compile(r"sources/[^/]+/offsets")
+"""Where an Iceberg source keeps the place at which the query began, as file 0 (``InitialOffsetStore``)."""
 
 
 def find_unreadable_files(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -82,8 +83,7 @@ def _describe_batches(spans: tuple[tuple[int, int], ...]) -> str:
 
 def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find the work of a second writer: one alone plans batches at rising times, and its watermark never falls."""
-    entries = sorted(checkpoint.offsets.entries.items())
-    with_metadata = [(i, e.metadata) for i, e in entries if isinstance(e, OffsetLog) and e.metadata]
+    with_metadata = [(i, log.metadata) for i, log in checkpoint.offsets.records.items() if log.metadata]
     findings = []
     for (earlier, before), (later, after) in pairwise(with_metadata):
         if after.watermark_ms < before.watermark_ms:
@@ -92,9 +92,8 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = f"batch {later} was planned at an earlier time than batch {earlier}"
         else:
             continue
-        findings.append(
-            Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, minor=checkpoint.is_past(later))
-        )
+        past = checkpoint.is_past(later)
+        findings.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, minor=past))
     yield from sorted(findings, key=lambda finding: finding.minor)[:1]
 
 
@@ -115,8 +114,7 @@ def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find sources that went backwards, or to another table, in one of the batches that were read."""
-    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
-    for (earlier, before), (later, after) in pairwise(logs):
+    for (earlier, before), (later, after) in pairwise(checkpoint.offsets.records.items()):
         past = checkpoint.is_past(later)
         for index, advance in enumerate(advances(before, after)):
             where = f"source {index}, from batch {earlier} to batch {later}"
@@ -150,7 +148,7 @@ _FORWARD = (DeltaOffset, RateMicroBatchOffset)
 
 def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find batches with another number of sources, which a query keeps as long as its checkpoint."""
-    logs = [(i, entry) for i, entry in sorted(checkpoint.offsets.entries.items()) if isinstance(entry, OffsetLog)]
+    logs = checkpoint.offsets.records.items()
     runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
     for (few, earlier), (many, later) in pairwise(runs):
         if all(log.names_sources for i, log in logs if i == later[0]):
@@ -403,9 +401,6 @@ def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
     if paths:
         count = f"{len(paths)} temporary files" if len(paths) > 1 else "a temporary file"
         yield Finding(diagnoses.others.LEFTOVER, paths[0], f"{count} in this checkpoint")
-
-
-"""Where an Iceberg source keeps the place at which the query began, as file 0 (``InitialOffsetStore``)."""
 
 
 def find_nested(checkpoint: Checkpoint) -> Iterator[Finding]:

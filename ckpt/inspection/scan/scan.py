@@ -343,7 +343,16 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
     uri, options, since_ms, reader, processes = shared
     share_requests(processes if processes == 1 else processes + 1)  # whoever lists has its connections too
-    make = partial(_make_row, open_storage(uri, options), options=options, since_ms=since_ms, reader=reader)
+    root = open_storage(uri, options)
+
+    def make(path: str) -> ScannedCheckpoint | None:
+        storage = root.below(path)
+        try:
+            if since_ms is not None and not _has_changed(storage, since_ms):
+                return None
+        except CkptError as error:
+            return make_unreadable_row(storage.uri, str(error))
+        return _inspect_one(storage, options, reader)[0]
 
     def do(paths: Sequence[str]) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
         if len(paths) < 2:
@@ -353,19 +362,6 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
             yield from zip(paths, pool.map(make, paths), strict=True)
 
     return do
-
-
-def _make_row(
-    root: Root, path: str, options: Mapping[str, str], since_ms: int | None, reader: Mapping[str, str] | None
-) -> ScannedCheckpoint | None:
-    storage = root.below(path)
-    try:
-        if since_ms is not None and not _has_changed(storage, since_ms):
-            return None
-    except CkptError as error:
-        return make_unreadable_row(storage.uri, str(error))
-    row, _ = _inspect_one(storage, options, reader)
-    return row
 
 
 def _inspect_one(
