@@ -154,7 +154,7 @@ class Chosen:
         return entry.metadata.conf if entry and entry.metadata else {}
 
     def as_of(self, batch: int) -> "Chosen":
-        """The same at another batch, whose logs are read. Raises CkptError where its offsets cannot be read."""
+        """The units as of another batch, whose logs are read. Raises CkptError where its offsets cannot be read."""
         return replace(self, moment=_read_moment(self.checkpoint, batch))
 
     def __reduce__(self) -> tuple[Any, ...]:
