@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from os import PathLike
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 Location: TypeAlias = str | PathLike[str]
 """A checkpoint's path, its URI, or the ``Checkpoint`` itself."""
@@ -103,8 +103,7 @@ class OffsetLog:
         return self.version > 1
 
 
-@dataclass(frozen=True, slots=True)
-class SinkCommit:
+class SinkCommit(NamedTuple):
     """One sink in commit log v3 (Spark class ``SinkMetadataInfo``)."""
 
     name: str
@@ -149,8 +148,7 @@ class StateFileKind(StrEnum):
     SST = "sst"  # RocksDB: a sorted table that snapshots share, in ``SSTs/``
 
 
-@dataclass(frozen=True, slots=True)
-class StateFile:
+class StateFile(NamedTuple):
     """One versioned file of a state store's partition."""
 
     version: int
@@ -227,8 +225,7 @@ class StateDamage:
     says: str | None = None  # words that the error of every Spark version, or one of its causes, contains
 
 
-@dataclass(frozen=True, slots=True)
-class FileDamage:
+class FileDamage(NamedTuple):
     """Damage of one file of the state, whether or not the next start loads it."""
 
     path: str
@@ -258,8 +255,7 @@ class StateVariable:
     ttl: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StoreMetadata:
+class StoreMetadata(NamedTuple):
     """One store in operator metadata (Spark ``StateStoreMetadataV1``, ``StateStoreMetadataV2``)."""
 
     name: str
@@ -268,8 +264,7 @@ class StoreMetadata:
     schema_paths: tuple[str, ...] = ()  # absolute, transformWithState only
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorMetadata:
+class OperatorMetadata(NamedTuple):
     """``state/<op>/_metadata/metadata`` or ``_metadata/v2/<batch>`` (Spark ``OperatorStateMetadata``)."""
 
     version: int
@@ -280,8 +275,7 @@ class OperatorMetadata:
     variables: tuple[StateVariable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnFamily:
+class ColumnFamily(NamedTuple):
     """One column family of a state store, as its schema file names it (Spark ``StateStoreColFamilySchema``)."""
 
     name: str
@@ -312,8 +306,7 @@ class RocksDBSnapshot:
         return sum(size for _, size in self.ssts + self.logs)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
+class PartitionState(NamedTuple):
     """One store in one partition."""
 
     partition: int
@@ -369,8 +362,7 @@ class Operator:
     older: tuple["OperatorMetadata", ...] = ()  # operator metadata v2 of earlier batches, the newest two first
 
 
-@dataclass(frozen=True, slots=True)
-class NewerState:
+class NewerState(NamedTuple):
     """State files of versions above any in the logs: the remains of an abandoned timeline."""
 
     first_version: int

@@ -6,8 +6,8 @@ Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/restart/oracle``, ``te
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from ckpt import settings
 
@@ -66,8 +66,7 @@ class ChecksumCheck(StrEnum):
 _STREAMING = "org.apache.spark.sql.execution.streaming."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(NamedTuple):
     """How one version starts a query, and reads its state; what is not said is as in Spark 3.5."""
 
     # The logs.
@@ -127,8 +126,7 @@ _4_0 = Rules(
     version_2_snapshots=True,
     state_reader=True,
 )
-_4_1 = replace(
-    _4_0,
+_4_1 = _4_0._replace(
     new_query_needs_empty=True,
     real_time=True,
     newest_join_format=3,
@@ -141,8 +139,7 @@ _4_1 = replace(
     row_processors=True,
     file_manager=_STREAMING + "checkpointing.FileSystemBasedCheckpointFileManager",
 )
-_4_2 = replace(
-    _4_1,
+_4_2 = _4_1._replace(
     newest_offset_log=2,
     newest_commit_log=3,
     commit_log_exact=False,
@@ -158,7 +155,7 @@ _4_2 = replace(
     checksum_check=ChecksumCheck.FORMAT_2,
     reads_merged_lists=True,
 )
-_4_3 = replace(_4_2, check_needs_partitions=False, takes_state_format=False, runs_join_format=4, real_time_state=True)
+_4_3 = _4_2._replace(check_needs_partitions=False, takes_state_format=False, runs_join_format=4, real_time_state=True)
 
 RULES: dict[Spark, Rules] = {
     Spark.V3_5: Rules(),
@@ -174,8 +171,7 @@ _WORDS_OF_BOOLEANS = ("true", "false")
 _LARGEST_INT = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """A setting that the offset log records, and that a restart takes from there whatever the session has."""
 
     name: str

@@ -1,9 +1,10 @@
 """The batches of a checkpoint: which are planned and committed, and how far each advanced its sources."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs, name_folder, source_folder
@@ -24,8 +25,7 @@ class Pattern(StrEnum):
     EMPTY = "empty"
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """One planned batch, from its offset file."""
 
     batch_id: int

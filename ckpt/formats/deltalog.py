@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import inf
+from typing import NamedTuple
 
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field
 from ckpt.formats.text import Damaged, exact_json
@@ -29,8 +30,7 @@ _UNITS = {**_SECONDS, "millisecond": 1e-3, "microsecond": 1e-6}
 _AMOUNT = re.compile(r"\s+(-?[0-9]+(?:\.[0-9]+)?)\s+([a-z]+?)s?(?=\s|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """The files that together say what the newest version of a table is."""
 
     checkpoint: tuple[str, ...]  # the files of the newest complete one; none: all versions have their own
@@ -39,8 +39,7 @@ class Segment:
     earlier: tuple[str, ...]  # the newest versions that the checkpoint has, as far as they are still there
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(NamedTuple):
     """The last transaction of one writer (Delta class ``SetTransaction``)."""
 
     app_id: str  # of a streaming query its id, of a foreachBatch with txnAppId what that says
@@ -48,16 +47,14 @@ class Transaction:
     updated_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TableSettings:
+class TableSettings(NamedTuple):
     """The part of a table's metadata that is about transactions."""
 
     retention: str | None  # how long they count, in Delta's words; None: forever
     created_ms: int | None = None  # when the table was created, or replaced (``Metadata.createdTime``)
 
 
-@dataclass(frozen=True, slots=True)
-class Restore:
+class Restore(NamedTuple):
     """The table was taken back; transactions stay as they are."""
 
     to_version: int | None  # None: a time was named, not a version
@@ -72,8 +69,7 @@ class DataFile:
     added: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """Who wrote a version, and how (Delta class ``CommitInfo``)."""
 
     version: int

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckpt.formats.extract import fields_of, whole_number
 from ckpt.formats.limits import LARGEST_ACTION
@@ -23,8 +24,7 @@ _OF_A_CATALOG = re.compile(rf"([0-9]{{1,9}})-[0-9A-Za-z-]+{_ENDING}")
 _OF_GZIP = 31  # the wbits of zlib for data in gzip format
 
 
-@dataclass(frozen=True, slots=True)
-class IcebergSnapshot:
+class IcebergSnapshot(NamedTuple):
     """One commit (Iceberg class ``IcebergSnapshot``)."""
 
     id: int

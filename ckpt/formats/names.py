@@ -13,9 +13,9 @@ which of the needed files must be a compacted one; so a lost ``.compact`` is a h
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt
+from typing import NamedTuple
 from unicodedata import decimal
 
 COMPACT = ".compact"
@@ -28,8 +28,7 @@ _MAX_LONG = 2**63 - 1
 _MAX_INT = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class BatchNames:
+class BatchNames(NamedTuple):
     """The names of one log folder, sorted into what they are to Spark."""
 
     ids: tuple[int, ...]  # that have a file of exactly the name Spark writes; sorted
@@ -98,8 +97,7 @@ def compactible_id(name: str) -> int | None:
     return parse_java_long(name.removesuffix(COMPACT))
 
 
-@dataclass(frozen=True, slots=True)
-class CompactibleLog:
+class CompactibleLog(NamedTuple):
     """The names in the folder of a compactible log, by their meaning."""
 
     latest: int | None  # the newest entry; None: the log is empty

@@ -12,7 +12,6 @@ import json
 import re
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ckpt.formats.compression import Corrupt
@@ -38,8 +37,7 @@ _NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}
 _MANIFEST = re.compile(rb"MANIFEST-\d{6,}")
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsMore:
+class NeedsMore(NamedTuple):
     """The tail that was read does not reach back far enough: read from ``offset`` (in the file) to the end."""
 
     offset: int

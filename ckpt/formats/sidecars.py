@@ -11,8 +11,8 @@ Spark (``ChecksumCheckpointFileManager``, any file system, next to state files):
 import json
 import sys
 from array import array
-from dataclasses import dataclass
 from struct import pack, unpack_from
+from typing import NamedTuple
 from zlib import crc32
 
 from ckpt.formats.extract import fields_of, long_field, text_field
@@ -25,8 +25,7 @@ BYTES_PER_CHECKSUM = 512
 _MAGIC = b"crc\0"
 
 
-@dataclass(frozen=True, slots=True)
-class HadoopChecksums:
+class HadoopChecksums(NamedTuple):
     """One ``.N.crc``."""
 
     bytes_per_checksum: int
@@ -37,8 +36,7 @@ class HadoopChecksums:
         return self.values == _checksums(data, self.bytes_per_checksum)
 
 
-@dataclass(frozen=True, slots=True)
-class SparkChecksum:
+class SparkChecksum(NamedTuple):
     """One ``<file>.crc`` (Spark class ``Checksum``, 4.1 and later)."""
 
     algorithm: str  # CRC32C

@@ -8,8 +8,7 @@ was created). Delta, socket and rate-micro-batch sources log nothing here.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ckpt.formats.extract import fields_of, flag_field, long_field, text_field
 from ckpt.formats.text import Damaged, json_of, quoted, read_versioned, tolerant, version_of
@@ -22,8 +21,7 @@ _MODIFIED = re.compile(rb'"modificationTime":([0-9]{1,18})[,}]')
 _Entry = TypeVar("_Entry")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file that a file source has read or is reading (Spark class ``FileStreamSource.FileEntry``)."""
 
     path: str  # a URI, percent-encoded
@@ -31,8 +29,7 @@ class SourceFile:
     log_offset: int  # the entry of the source log that first named it (``batchId``, which is not a batch of the query)
 
 
-@dataclass(frozen=True, slots=True)
-class SinkFile:
+class SinkFile(NamedTuple):
     """A file that a file sink has written (Spark class ``SinkFileStatus``)."""
 
     path: str  # a URI, percent-encoded

@@ -68,7 +68,7 @@ def delete_planned(start: Start) -> Start:
     deleted = tuple(batch for batch in offsets.ids if batch > committed)
     if not deleted:
         return start
-    names = replace(offsets.names, ids=tuple(batch for batch in offsets.ids if batch <= committed))
+    names = offsets.names._replace(ids=tuple(batch for batch in offsets.ids if batch <= committed))
     entries = {batch: entry for batch, entry in offsets.entries.items() if batch <= committed}
     left = replace(start.checkpoint, offsets=replace(offsets, names=names, entries=entries))
     return replace(start, checkpoint=left, deleted=deleted)

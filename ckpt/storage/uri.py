@@ -8,9 +8,8 @@ import importlib.util
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from ckpt.advice import words
@@ -50,8 +49,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
     return LocalStorage(local, uri)
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(NamedTuple):
     """A remote URI taken apart: ``scheme://user@host/path``, and the options of its query."""
 
     uri: str

@@ -2,7 +2,6 @@
 
 import json
 import struct
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -74,7 +73,7 @@ def test_version_3_has_column_families_with_and_without_generation_ids(ids) -> N
     family = ColumnFamily("counts", KEY, VALUE, ENCODER, None, evolved=ids, generation=int(ids))
     assert parse_state_schema("s", v3(ids)) == (family,)
     user_key = struct_of("user")
-    assert parse_state_schema("s", v3(ids, json.dumps(user_key))) == (replace(family, user_key_schema=user_key),)
+    assert parse_state_schema("s", v3(ids, json.dumps(user_key))) == (family._replace(user_key_schema=user_key),)
 
 
 @pytest.mark.parametrize(

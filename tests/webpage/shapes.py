@@ -39,7 +39,7 @@ def with_batches(count: int) -> Inspection:
     )
     ids = tuple(batch.batch_id for batch in batches)
     offsets = found.checkpoint.offsets
-    offsets = replace(offsets, names=replace(offsets.names, ids=ids))
+    offsets = replace(offsets, names=offsets.names._replace(ids=ids))
     checkpoint = replace(found.checkpoint, offsets=offsets)
     return replace(found, checkpoint=checkpoint, batches=batches, uncommitted=(count - 1,))
 
@@ -53,7 +53,7 @@ def with_partitions(count: int) -> Inspection:
     (store, *_) = operator.stores
     one = store.partitions[0]
     partitions = tuple(
-        replace(one, partition=n, bytes=40_000_000 if n == 777 % count else 1_000_000 + n, replay_versions=n % 11)
+        one._replace(partition=n, bytes=40_000_000 if n == 777 % count else 1_000_000 + n, replay_versions=n % 11)
         for n in range(count)
     )
     operators = (replace(operator, stores=(replace(store, partitions=partitions),)),)

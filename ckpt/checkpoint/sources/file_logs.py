@@ -1,7 +1,7 @@
 """The logs that file sources keep in ``sources/<k>``: what a start needs of them, and whether it can be read."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from ckpt.checkpoint.sources.files import FileOffset
@@ -17,8 +17,7 @@ SOURCES = "sources"
 _WHOLE = 1 << 16  # up to this many bytes a file is read completely; of a larger one only its end
 
 
-@dataclass(frozen=True, slots=True)
-class FileSourceLog:
+class FileSourceLog(NamedTuple):
     """The log of one file source, judging by the names of its files."""
 
     source: int

@@ -7,6 +7,7 @@ snapshot of exactly this version and unique id, or the lineage that its changelo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import Log
@@ -20,16 +21,14 @@ from ckpt.storage.base import ReadRequest
 _HEAD = 1 << 16  # bytes from the beginning of a changelog that surely hold its first block, with the lineage
 
 
-@dataclass(frozen=True, slots=True)
-class WantedVersion:
+class WantedVersion(NamedTuple):
     """The version of a store that is to be loaded."""
 
     version: int
     unique_id: str | None = None  # format 2
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """The files that lead to one version of a store, in reading order: a snapshot, if any, and the logs after it."""
 
     snapshot: FileId | None

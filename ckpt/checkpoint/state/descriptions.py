@@ -1,7 +1,7 @@
 """Operator metadata and state schemas: the small files in ``state/`` that describe operators and stores."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ckpt.checkpoint.state.folders import STATE, OperatorFolder, sort_numbers, stores_of
 from ckpt.checkpoint.state.read_steps import Step
@@ -18,8 +18,7 @@ _GENERATIONS = 64  # schema files of a store that are read: Spark counts the gen
 _OLDER = 2  # which file is the odd one out of three shows which was edited
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """Metadata and schemas of one operator, as far as they can be read."""
 
     metadata: OperatorMetadata | Unreadable | None
@@ -89,8 +88,7 @@ def _read_generations(
             older.setdefault(f"{path.rpartition('/')[0]}/{family.name}", {})[family.generation] = family.value_schema
     return {
         name: tuple(
-            replace(
-                family,
+            family._replace(
                 older=tuple(
                     (number, kind)
                     for number, kind in sorted(older.get(f"{folder.path}/{_SCHEMAS}/{name}/{family.name}", {}).items())

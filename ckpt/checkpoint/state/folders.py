@@ -6,6 +6,7 @@ may have hundreds of thousands of state files.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from weakref import finalize
 
 from ckpt.checkpoint.state.ranges import Ranges, ranges_of
@@ -97,8 +98,7 @@ class StorePartition:
         return None if info is None else info.size
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorFolder:
+class OperatorFolder(NamedTuple):
     """The folder of one operator."""
 
     id: int

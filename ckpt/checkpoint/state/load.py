@@ -1,8 +1,9 @@
 """Judge the state that the next start loads, file by file."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 from ckpt.checkpoint.state.chains import Chain, Context, WantedVersion, chain_to, fallbacks, read_lineages
 from ckpt.checkpoint.state.descriptions import Description
@@ -16,8 +17,7 @@ from ckpt.storage.base import Listing
 _HARMLESS = (DamageKind.VERSION_1, DamageKind.CHECKSUM_DIFFERS)
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """One store in one partition, and what Spark reads to load it."""
 
     place: StorePartition
@@ -44,8 +44,7 @@ class Load:
         return len(self.chain.logs) if self.chain.complete else None
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedState:
+class CollectedState(NamedTuple):
     """Everything read for the state: listing, logs, small files, and the verdicts on the files to be loaded."""
 
     listing: Listing
@@ -153,7 +152,7 @@ def _mark_fallback(load: Load, intact: bool) -> Load:
     damages = tuple(
         replace(damage, fallback=intact and _is_of_snapshot(damage), all_logs=not intact) for damage in load.damages
     )
-    return replace(load, damages=damages)
+    return load._replace(damages=damages)
 
 
 def _check(listing: Listing, store: StorePartition, target: WantedVersion, chain: Chain, verified: Verified) -> Load:

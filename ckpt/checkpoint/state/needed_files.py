@@ -1,7 +1,7 @@
 """List the files that any loadable batch needs of the state, for a verification of every byte."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import Log
 from ckpt.checkpoint.state.chains import context_of
@@ -16,8 +16,7 @@ from ckpt.model import CommitLog, OffsetLog, StateFile, StateFileKind
 from ckpt.storage.base import Listing
 
 
-@dataclass(frozen=True, slots=True)
-class NeededFile:
+class NeededFile(NamedTuple):
     """A file to be verified, and what there is to compare it with."""
 
     path: str
@@ -28,8 +27,7 @@ class NeededFile:
     hidden_checksum: bool  # Hadoop's hidden one
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(NamedTuple):
     """The needed files of all stores, and the verdicts that the ends of the zips allow already."""
 
     files: tuple[NeededFile, ...]

@@ -1,7 +1,7 @@
 """Tell which state ckpt can write in another form: by another provider, in other partitions, in the other format."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ckpt import settings
 from ckpt.advice import Words, call, words
@@ -13,8 +13,7 @@ from ckpt.model import Operator, Provider, StateInventory, Store
 _MOST_PARTITIONS = 100_000  # each is a folder, and in memory
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """How state is kept."""
 
     provider: Provider

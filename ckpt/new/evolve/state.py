@@ -158,7 +158,7 @@ def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int)
             record = parse_operator_metadata(path, storage.read(path))
             if isinstance(record, Unreadable):
                 raise NoWay(f"{path} cannot be read: {record.reason}")
-            yield FileStep(target, None, format_operator_metadata(replace(record, operator_id=new)))
+            yield FileStep(target, None, format_operator_metadata(record._replace(operator_id=new)))
         elif path != f"{STATE}/{old}/_metadata/.metadata.crc":
             yield FileStep(target, None, FileContent(info.size, None), source=path)
 
