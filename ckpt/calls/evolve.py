@@ -8,7 +8,7 @@ from ckpt.changes.apply import ChangeResult, How
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan
-from ckpt.query.description import QueryDescription
+from ckpt.query.description import QueryDescription, read_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,7 +85,7 @@ def evolve(
     from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
 
     described = _describe(to, output_mode, checkpoint, storage_options)
-    old = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query
+    old = read_query(from_query)
     wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, old, accept_from_now_on)
     if new is None and engine is not None:
         raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
@@ -102,8 +102,6 @@ def _describe(
     storage_options: Mapping[str, str] | None,
 ) -> QueryDescription | None:
     """Describe a data frame; a description stays, or is read. Raises as ``describe_query``."""
-    if query is None or isinstance(query, QueryDescription):
-        return query
-    if isinstance(query, str):
-        return QueryDescription.read(query)
+    if query is None or isinstance(query, QueryDescription | str):
+        return read_query(query)
     return describe_query(query, output_mode=output_mode, checkpoint=checkpoint, storage_options=storage_options)

@@ -13,7 +13,7 @@ from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file
 from ckpt.live.asking import ask_sources
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Location
-from ckpt.query.description import QueryDescription
+from ckpt.query.description import QueryDescription, read_query
 from ckpt.restart.findings import Asked
 from ckpt.spark.installed import find_pyspark_version
 from ckpt.versions import Spark
@@ -84,7 +84,7 @@ def preflight(
         from ckpt.state.verify.verify import read_every_byte  # it needs the packages of ``native``
 
         opened = read_every_byte(fspath(checkpoint), storage_options)
-    mode, before = parse_choice(Asked, progress, "progress"), _read_description(old)
+    mode, before = parse_choice(Asked, progress, "progress"), read_query(old)
     has = ask_sink(sink, opened.uri, storage_options or {})
     if query is not None:
         from ckpt.spark.preflight import ask_readers, plan_start
@@ -93,7 +93,7 @@ def preflight(
         live = ask_readers(query, output_mode, opened) if sources else None
     else:
         version = None if spark is None else parse_choice(Spark, spark, "spark")
-        start = PlannedStart(version, conf or {}, query=_read_description(expect), query_file=_name_file(expect))
+        start = PlannedStart(version, conf or {}, query=read_query(expect), query_file=_name_file(expect))
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
     start = replace(start, old=before, old_file=_name_file(old), progress=mode, must_exist=must_exist)
     readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
@@ -136,10 +136,6 @@ def describe_query(
     from ckpt.spark.preflight import describe
 
     return describe(frame, output_mode, checkpoint, storage_options)
-
-
-def _read_description(query: QueryDescription | str | None) -> QueryDescription | None:
-    return QueryDescription.read(query) if isinstance(query, str) else query
 
 
 def _name_file(query: QueryDescription | str | None) -> str | None:

@@ -10,7 +10,7 @@ from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.new.evolve.plan import EvolveOptions
 from ckpt.new.rehearsal import Rehearsal
-from ckpt.query.description import QueryDescription
+from ckpt.query.description import QueryDescription, read_query
 from ckpt.spark.connect import NO_PLAN, require_classic
 from ckpt.spark.installed import find_pyspark_version
 
@@ -94,7 +94,7 @@ def rehearse(
     old = None if old_query is None else stage.describe(old_query)
     wanted = None
     if evolve:
-        wrote = QueryDescription.read(from_query) if isinstance(from_query, str) else from_query or old
+        wrote = read_query(from_query) or old
         wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, wrote, True)
     with TemporaryDirectory(prefix="ckpt-rehearse-", dir=scratch) as name:
         result = stage.rehearse(to, Path(name) / "new", new, wanted)

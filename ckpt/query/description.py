@@ -204,6 +204,11 @@ class QueryDescription(Value):
             raise UsageError(no_description) from error
 
 
+def read_query(query: QueryDescription | str | None) -> QueryDescription | None:
+    """Read a description that was given as a file. Raises UsageError."""
+    return QueryDescription.read(query) if isinstance(query, str) else query
+
+
 def parse_query(value: Any) -> QueryDescription:
     """Build the record of a parsed ``query.json``. Raises KeyError, TypeError, AttributeError or ValueError."""
     if value["schema"] != SCHEMA:

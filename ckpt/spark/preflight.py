@@ -83,13 +83,14 @@ def plan_start(
     Raises UsageError where it is not a streaming data frame, or there is no such mode, and SparkMissing.
     """
     spark, recorded = _find_version(frame), recorded_settings_of(checkpoint)
+    start = PlannedStart(spark, _read_settings(frame, recorded or {}), all_settings=True)
     if is_connect(frame.sparkSession):
         check_streaming(frame, output_mode)
-        return PlannedStart(spark, _read_connect_settings(frame, recorded), all_settings=True, hidden=_NO_PLAN)
+        return replace(start, hidden=_NO_PLAN)
     planner = Planner(frame, output_mode, recorded)
     query = _describe(planner, spark)
     answer = _ask_spark(planner, checkpoint, storage_options) if query.unsupported is None else None
-    return PlannedStart(spark, _read_session_settings(frame, recorded), all_settings=True, query=query, answer=answer)
+    return replace(start, query=query, answer=answer)
 
 
 def ask_readers(frame: DataFrame, output_mode: str, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
@@ -104,19 +105,19 @@ def ask_readers(frame: DataFrame, output_mode: str, checkpoint: Checkpoint) -> t
 
 def _describe(planner: Planner, spark: Spark) -> QueryDescription:
     """Describe what Spark would write of a new query with these settings."""
-    sources, mode, planned = tuple(_describe_sources(planner)), planner.output_mode.lower(), planner.settings
+    sources, mode = tuple(_describe_sources(planner)), planner.output_mode.lower()
+    described = QueryDescription(spark, mode, sources, None, None, None, planner.settings, None, planner.session)
     try:
         planner.check()
     except Refusal as refusal:
-        return QueryDescription(spark, mode, sources, None, refusal.answer.words, None, planned, None, planner.session)
+        return replace(described, unsupported=refusal.answer.words)
     with _make_scratch_folder(0) as folder:
         try:
             signature = read_signature(planner.plan(folder, 0), len(sources), planner)
         except Refusal as refusal:
-            why = refusal.answer.words
-            return QueryDescription(spark, mode, sources, None, None, why, planned, None, planner.session)
+            return replace(described, unplanned=refusal.answer.words)
         operators = tuple(_describe_operators(folder, signature))
-    return QueryDescription(spark, mode, sources, operators, None, None, planned, signature.watermarks, planner.session)
+    return replace(described, operators=operators, watermarks=signature.watermarks)
 
 
 def _describe_operators(folder: Path, signature: Signature) -> Iterator[DescribedOperator]:
@@ -188,7 +189,9 @@ def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
             name=_find_name(leaf),
             schema=schema,
             start={name: options[name] for name in sorted(_STARTS & options.keys())},
-            options=_keep_options(planner, leaf, kind, options, schema),
+            options=planner.keep_reader(str(leaf.dataSource().className()).rpartition(".")[2], options, schema)
+            if kind == SourceType.FILE
+            else keep_options(options, schema),
             limits=tuple(sorted(_LIMITS & options.keys())),
         )
         match kind:
@@ -200,13 +203,6 @@ def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
                 partitions = not leaf.dataSource().sourceInfo().partitionColumns().isEmpty()
                 source = replace(source, path=options.get("path"), recursive=recursive, partitions=partitions)
         yield source
-
-
-def _keep_options(planner: Planner, leaf: Any, kind: str, options: Mapping[str, str], schema: Any) -> dict[str, str]:
-    """Keep the options of a source that decide rows and values."""
-    if kind != SourceType.FILE:
-        return keep_options(options, schema)
-    return planner.keep_reader(str(leaf.dataSource().className()).rpartition(".")[2], options, schema)
 
 
 def _find_name(leaf: Any) -> str | None:
@@ -281,20 +277,18 @@ def _find_version(frame: DataFrame) -> Spark:
     return version
 
 
-def _read_session_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
-    """Settings of the session that a restart does not take, and the one that has to fit the state."""
-    has = Planner(frame, "append").settings
-    differing = {name: value for name, value in has.items() if (recorded or {}).get(name, value) != value}
-    value = frame.sparkSession.conf.get(settings.CHECKPOINT_FORMAT, "1")
-    return {**differing, settings.CHECKPOINT_FORMAT: str(value)}
+def _read_settings(frame: DataFrame, recorded: Mapping[str, str]) -> dict[str, str]:
+    """Settings of the session that a restart does not take, and the one that has to fit the state.
 
-
-def _read_connect_settings(frame: DataFrame, recorded: Mapping[str, str] | None) -> dict[str, str]:
-    """Settings of a Connect session that a restart does not take, as far as a log records or state needs them."""
+    Of a session of Spark Connect as far as a log records them, or state needs them.
+    """
     conf = frame.sparkSession.conf
-    has = {name: conf.get(name, None) for name in (*(recorded or ()), settings.PROVIDER_CLASS)}
-    own = {name: str(value) for name, value in has.items() if value is not None}
-    differing = {name: value for name, value in own.items() if (recorded or {}).get(name) != value}
+    if is_connect(frame.sparkSession):
+        has = {name: conf.get(name, None) for name in (*recorded, settings.PROVIDER_CLASS)}
+        differing = {name: str(value) for name, value in has.items() if value not in (None, recorded.get(name))}
+    else:
+        own = Planner(frame, "append").settings
+        differing = {name: value for name, value in own.items() if recorded.get(name, value) != value}
     return {**differing, settings.CHECKPOINT_FORMAT: str(conf.get(settings.CHECKPOINT_FORMAT, "1"))}
 
 

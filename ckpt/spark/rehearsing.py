@@ -56,7 +56,9 @@ class Stage:
         """Describe a query whose sources stay as they are when it runs. Raises UsageError for any other."""
         _check_harmless(frame, self.output_mode)
         description = describe(frame, self.output_mode, self.checkpoint, self.storage_options)
-        _check_sources(description)
+        for number, source in enumerate(description.sources):
+            if source.kind not in _HARMLESS:
+                raise UsageError(f"source {number} is {source.kind}: ckpt does not know whether reading it changes it")
         return description
 
     def rehearse(
@@ -75,13 +77,9 @@ class Stage:
             copy(self.checkpoint, str(folder), storage_options=self.storage_options, new_id=True)
         result = _run(frame, folder, self.output_mode, self.batches, self.seconds)
         if plan is not None:
-            evolved = plan.refused is None and plan.needed
-            result = replace(
-                result,
-                evolved=evolved,
-                refused=None if plan.refused is None else str(plain(plan.refused)),
-                knows_less=plan.knows_less,
-            )
+            refused = None if plan.refused is None else str(plain(plan.refused))
+            evolved = refused is None and plan.needed
+            result = replace(result, evolved=evolved, refused=refused, knows_less=plan.knows_less)
         return _compare_state(result, folder, self.limit)
 
 
@@ -105,21 +103,13 @@ def _check_harmless(frame: DataFrame, output_mode: str) -> None:
             )
 
 
-def _check_sources(description: QueryDescription) -> None:
-    """Raise UsageError for a source that may change when it is read."""
-    for number, source in enumerate(description.sources):
-        if source.kind not in _HARMLESS:
-            raise UsageError(f"source {number} is {source.kind}: ckpt does not know whether reading it changes it")
-
-
 def _run(frame: DataFrame, folder: Path, output_mode: str, batches: int, seconds: float) -> RehearsedQuery:
     """Run the next batches on a copy; the state is not compared yet."""
     session = clone_session(frame.sparkSession)
     session.conf.set(MIN_BATCHES_TO_RETAIN, str(_FEWEST_RETAINED))
     session.conf.set(RECENT_PROGRESS, str(_FEWEST_RETAINED))
     _ = session.streams  # Spark 4.2.0 finds its StateStoreCoordinator only once this was touched
-    end = RehearsalEnd.NO_MORE_ROWS
-    done: tuple[RehearsedBatch, ...] = ()
+    end, done = RehearsalEnd.NO_MORE_ROWS, tuple[RehearsedBatch, ...]()
     deadline = time.monotonic() + seconds
     query: Any = None
     try:

@@ -23,20 +23,20 @@ from ckpt.query.description import (
     DescribedSide,
     DescribedWatermark,
 )
-from ckpt.query.reader_options import ANSI
+from ckpt.query.reader_options import ANSI, digest
 from ckpt.spark.planning import Planner
-from ckpt.spark.tables import identify_table
 from ckpt.spark.terms import (
     Columns,
     Term,
     choose,
     column_of_source,
-    hide_times,
+    hide_time,
     id_of,
+    list_expressions,
     read_kept,
+    read_object,
     read_term,
     read_terms,
-    set_parser,
     spell_step,
     split_condition,
     unite,
@@ -50,6 +50,11 @@ _OF_A_TABLE = frozenset(
     {"CollectLimitExec", "GlobalLimitExec", "LocalLimitExec", "SampleExec", "TakeOrderedAndProjectExec", "WindowExec"}
 )
 """Nodes over a table that is not streamed which decide its rows, besides aggregations."""
+
+
+_HIDDEN_ROWS = "rows?"
+"""A table of rows that no plan has, or of a kind that ckpt does not know: whether two are the same cannot be told."""
+_OBJECT = re.compile(r"@[0-9a-f]{4,}")  # ``Object.toString``: of an instance, another in each run
 
 
 @dataclass(slots=True)
@@ -89,14 +94,16 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
     reader = _Reader(planner)
     try:
         parsed = json.loads(plan.toJSON())
-        parsed = hide_times(parsed) if planner.reads_clock else parsed
-        if planner.parses_times:
-            parsed = set_parser(parsed, planner.parses_times)
-        wraps = planner.session[ANSI].lower() == "false"
+        clock, policy, wraps = planner.reads_clock, planner.parses_times, planner.session[ANSI].lower() == "false"
         for fields, node in zip(parsed, objects, strict=True):
             _fill_options(fields, node)
             if wraps:
                 _fill_modes(fields, node)
+            for expression in list_expressions(fields) if clock or policy else ():
+                if clock:
+                    hide_time(expression)
+                if policy and expression.get("timeZoneId"):
+                    expression["timeParserPolicy"] = policy
         root = _build(iter(zip(parsed, objects, strict=True)))
         if reader.count_streams(root) != sources:
             raise ValueError("another number of sources")
@@ -116,9 +123,7 @@ def _find_id(node: Any) -> int:
 def _walk(plan: Any) -> Iterator[Any]:
     """The nodes of a plan, each before its children, as its JSON has them."""
     yield plan
-    children = plan.children()
-    for number in range(children.size()):
-        yield from _walk(children.apply(number))
+    yield from _walk_all(plan.children())
 
 
 def _build(parsed: Iterator[tuple[Mapping[str, Any], Any]]) -> _Node:
@@ -167,7 +172,7 @@ class _Reader:
             if node.kind == "StreamingRelationExec":
                 source, self._streams = self._streams, self._streams + 1
             else:
-                source = identify_table(node.java, node.kind, node.fields, self._planner)
+                source = _identify_table(node.java, node.kind, node.fields, self._planner)
             columns = {
                 id_of(nodes): column_of_source(nodes[0]["name"], source, nodes[0]["dataType"])
                 for nodes in node.fields.get("output") or ()
@@ -224,7 +229,7 @@ class _Reader:
                 return replace(rows, columns={**rows.columns, **results})
             case kind if kind.endswith("AggregateExec") and _MERGING.isdisjoint(_list_modes(node)):
                 functions = fields["aggregateExpressions"]
-                results = {_find_result(nodes): _read_function(nodes, rows.columns) for nodes in functions}
+                results = {_find_result(nodes): read_term(nodes[1:], rows.columns) for nodes in functions}
                 return replace(rows, columns=_project(fields["resultExpressions"], {**rows.columns, **results}))
         return rows
 
@@ -253,7 +258,7 @@ class _Reader:
             aggregates=tuple(
                 DescribedAggregate(
                     str(nodes[1]["class"]).rpartition(".")[2],
-                    _read_function(nodes, rows.columns).text,
+                    read_term(nodes[1:], rows.columns).text,  # without what ``AggregateExpression`` adds to it
                     nodes[0]["isDistinct"] is True,
                     read_term(nodes[0]["filter"], rows.columns).text if nodes[0].get("filter") else None,
                     _keep_name(self._names.get(_find_result(nodes))),
@@ -276,9 +281,8 @@ class _Reader:
             full = node.java.condition().full()
             if full.isDefined():
                 condition = read_term(json.loads(full.get().toJSON()), {**left.columns, **right.columns}).text
-        how = str(fields["joinType"]["object"]).rpartition(".")[2].rstrip("$")
         sides = (_describe_side(fields["leftKeys"], left), _describe_side(fields["rightKeys"], right))
-        return DescribedJoin(how, *sides, condition)
+        return DescribedJoin(read_object(fields["joinType"]), *sides, condition)
 
     def _read_buffers(self, function: Any) -> tuple[DescribedBuffer, ...]:
         """The columns of state of a function, with their values before the first row as Spark computes them."""
@@ -333,22 +337,10 @@ def _fill_modes(fields: Mapping[str, Any], node: Any) -> None:
 
 def _pair_expressions(fields: Mapping[str, Any], node: Any, parameter: str) -> Iterator[tuple[dict[str, Any], Any]]:
     """Pair the expressions of a plan's node that have a parameter with Spark's own objects."""
-    nodes = [each for each in _list_expressions(fields) if parameter in each]
+    nodes = [each for each in list_expressions(fields) if parameter in each]
     kinds = {str(each["class"]) for each in nodes}
     objects = [each for each in _walk_all(node.expressions()) if each.getClass().getName() in kinds] if nodes else []
     return zip(nodes, objects, strict=True)
-
-
-def _list_expressions(fields: Any) -> Iterator[dict[str, Any]]:
-    """The expressions in the JSON of a plan's node, each before its children."""
-    if isinstance(fields, list):
-        for each in fields:
-            yield from _list_expressions(each)
-    elif isinstance(fields, dict):
-        if "num-children" in fields and "class" in fields:
-            yield fields
-        for value in fields.values():
-            yield from _list_expressions(value)
 
 
 def _walk_all(trees: Any) -> Iterator[Any]:
@@ -363,9 +355,8 @@ def _spell_join(node: _Node, left: _Rows, right: _Rows) -> str:
     conditions = [f"({' = '.join(sorted(term.text for term in pair))})" for pair in zip(*keys, strict=True)]
     if fields.get("condition"):
         conditions += split_condition(read_term(fields["condition"], {**left.columns, **right.columns}))
-    how = str(fields["joinType"]["object"]).rpartition(".")[2].rstrip("$")
     tables = ", ".join(table for rows in (left, right) if not rows.sources for table in rows.tables)
-    return f"{how} join[{tables}] on {' AND '.join(sorted(conditions)) or 'nothing'}"
+    return f"{read_object(fields['joinType'])} join[{tables}] on {' AND '.join(sorted(conditions)) or 'nothing'}"
 
 
 def _name_step(kind: str) -> str:
@@ -378,18 +369,11 @@ def _project(expressions: Any, columns: Columns) -> dict[int, Term]:
 
 
 def _list_modes(node: _Node) -> set[str]:
-    modes = (nodes[0]["mode"]["object"] for nodes in node.fields["aggregateExpressions"])
-    return {str(mode).rpartition(".")[2].rstrip("$") for mode in modes}
+    return {read_object(nodes[0]["mode"]) for nodes in node.fields["aggregateExpressions"]}
 
 
 def _find_result(nodes: list[dict[str, Any]]) -> int:
-    """The id of the attribute that stands for the result of an aggregate function."""
     return int(nodes[0]["resultId"]["id"])
-
-
-def _read_function(nodes: list[dict[str, Any]], columns: Columns) -> Term:
-    """Read an aggregate function, without what ``AggregateExpression`` adds to it."""
-    return read_term(nodes[1:], columns)
 
 
 def _find_first_step(node: _Node) -> _Node:
@@ -449,3 +433,47 @@ def _read_literal(node: Mapping[str, Any]) -> tuple[Json, bool]:
         case str() if data_type.startswith("decimal"):
             return str(value), True
     return None, False
+
+
+def _identify_table(leaf: Any, kind: str, fields: Mapping[str, Any], planner: Planner) -> str:
+    """Name the table that a leaf of a physical plan reads; with ``?`` where that cannot be told."""
+    with suppress(Py4JError, AttributeError):
+        match kind:
+            case "FileSourceScanExec":
+                return _identify_files(leaf, planner)
+            case "BatchScanExec":
+                return _spell_table(str(leaf.table().name()), "")
+            case "RowDataSourceScanExec":
+                return _spell_table(str(leaf.relation().toString()), "")
+            case "HiveTableScanExec":
+                return _spell_table(str(leaf.relation().tableMeta().identifier().unquotedString()), "")
+            case "LocalTableScanExec":
+                return _spell_table("rows", str(leaf.rows().mkString(" ")))  # the bytes of each
+            case "RangeExec":
+                own = fields["range"][0]
+                return _spell_table("range", f"{own['start']} {own['end']} {own['step']}")
+    return _HIDDEN_ROWS
+
+
+def _identify_files(leaf: Any, planner: Planner) -> str:
+    relation, table = leaf.relation(), leaf.tableIdentifier()
+    options = planner.read_map(relation.options())
+    own = {name.lower(): value for name, value in options.items()}
+    if table.isDefined():
+        name = str(table.get().unquotedString())
+    else:
+        roots = relation.location().rootPaths()
+        name = own.get("path") or " ".join(str(roots.apply(number)) for number in range(roots.size()))
+        name = " ".join(part.removeprefix("file:").rstrip("/") for part in name.split(" "))
+    kind = str(relation.fileFormat().getClass().getSimpleName())
+    reader = planner.keep_reader(kind, own, json.loads(relation.dataSchema().json()))
+    return _spell_table(name, json.dumps(reader, sort_keys=True))
+
+
+def _spell_table(name: str, details: str) -> str:
+    """The last part of a name if it is a plain word, and a digest of all."""
+    if _OBJECT.search(name):
+        return _HIDDEN_ROWS
+    last = re.split(r"[/.]", name)[-1]
+    word = last if re.fullmatch(r"\w{1,40}", last) else "table"
+    return f"{word} {digest(name + details)}"

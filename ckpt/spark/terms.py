@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.query.description import DescribedWindow, spell_schema
 from ckpt.query.reader_options import (
@@ -83,6 +84,8 @@ _OF_A_STEP = ("limit", "offset", "lowerBound", "upperBound", "withReplacement", 
 _ZONED = frozenset({"timestamp_ntz", "date", "string"})
 """Types from and to which a time is converted in a time zone."""
 _DAY_US = 86_400_000_000
+_BOUNDS: Json = {"type": "struct", "fields": [{"name": name, "type": "timestamp"} for name in ("start", "end")]}
+"""The type of a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,8 @@ def read_kept(nodes: list[dict[str, Any]], columns: Columns, width: int) -> str 
     term, node = read_term(nodes, columns), nodes[0]
     if any(name in node for name in _OF_THE_SIZE):
         own = {name: value for name, value in node.items() if name not in _OF_THE_SIZE}
-        return _make_term(
-            term.kind.lower(), term.kind, term.children, (*_list_parameters(own), f"columns={width}")
-        ).text
+        parameters = (*_list_parameters(own), f"columns={width}")
+        return _make_term(term.kind.lower(), term.kind, term.children, parameters).text
     numbers = [node[name] for name in _OF_THE_RESULT if isinstance(node.get(name), int)]
     if not numbers or max(numbers) >= len(term.children):
         return None
@@ -142,25 +144,22 @@ def spell_step(kind: str, fields: Mapping[str, Any], columns: Columns) -> str:
     return _shorten(f"{kind}({', '.join(parts)})")
 
 
-def hide_times(fields: Any) -> Any:
-    """Hide each constant time in the JSON of a plan: what was computed of the clock cannot be told from another one."""
+def list_expressions(fields: Any) -> Iterator[dict[str, Any]]:
+    """List the expressions in the JSON of a plan's node, each before its children."""
     if isinstance(fields, list):
-        return [hide_times(each) for each in fields]
-    if not isinstance(fields, dict):
-        return fields
-    if str(fields.get("class", "")).endswith(".Literal") and fields.get("dataType") in _TIMES:
-        return {**fields, "value": "now?"}
-    return {name: hide_times(value) for name, value in fields.items()}
+        for each in fields:
+            yield from list_expressions(each)
+    elif isinstance(fields, dict):
+        if "num-children" in fields and "class" in fields:
+            yield fields
+        for value in fields.values():
+            yield from list_expressions(value)
 
 
-def set_parser(fields: Any, policy: str) -> Any:
-    """Note the policy of parsing times (``spark.sql.legacy.timeParserPolicy``) where an expression has a time zone."""
-    if isinstance(fields, list):
-        return [set_parser(each, policy) for each in fields]
-    if not isinstance(fields, dict):
-        return fields
-    own = {name: set_parser(value, policy) for name, value in fields.items()}
-    return {**own, "timeParserPolicy": policy} if own.get("timeZoneId") else own
+def hide_time(node: dict[str, Any]) -> None:
+    """Hide a constant time: what was computed of the clock cannot be told from another one."""
+    if node["class"].endswith(".Literal") and node.get("dataType") in _TIMES:
+        node["value"] = "now?"
 
 
 def id_of(nodes: list[dict[str, Any]]) -> int:
@@ -197,14 +196,9 @@ def choose(terms: tuple[Term, ...]) -> Term:
 
 def _number_variables(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Number the variables of lambda functions in the order in which they were made: their names and ids differ."""
-    ids = sorted({id_of([node]) for node in nodes if str(node["class"]).endswith(".NamedLambdaVariable")})
-    if not ids:
-        return nodes
-    own = [str(node["class"]).endswith(".NamedLambdaVariable") for node in nodes]
-    return [
-        {**node, "number": ids.index(id_of([node]))} if is_own else node
-        for node, is_own in zip(nodes, own, strict=True)
-    ]
+    variables = [node for node in nodes if str(node["class"]).endswith(".NamedLambdaVariable")]
+    ids = sorted({id_of([node]) for node in variables})
+    return [{**node, "number": ids.index(id_of([node]))} if node in variables else node for node in nodes]
 
 
 def _read_next(nodes: Iterator[dict[str, Any]], columns: Columns) -> Term:
@@ -271,10 +265,9 @@ def _read_call(node: Mapping[str, Any], kind: str, children: tuple[Term, ...]) -
 
 def _list_options(node: Mapping[str, Any], kind: str) -> dict[str, str]:
     """The options of a function that reads or writes texts."""
-    schema, options = node.get("schema"), node.get("options")
     strict = kind.startswith(("Avro", "Protobuf"))
-    own = options if isinstance(options, dict) else {}
-    return keep_options(own, schema, default_mode="failfast" if strict else "permissive")
+    own = node["options"] if isinstance(node.get("options"), dict) else {}
+    return keep_options(own, node.get("schema"), default_mode="failfast" if strict else "permissive")
 
 
 def _read_zone(node: Mapping[str, Any]) -> dict[str, str]:
@@ -310,6 +303,11 @@ def _is_short_interval(argument: Term) -> bool:
     return re.search(r"day|week|month|year", argument.literal) is None
 
 
+def read_object(value: Any) -> str:
+    """Read an object of Scala in the JSON of a plan, such as a mode or a kind of join: its name."""
+    return str(value["object"]).rpartition(".")[2].rstrip("$")
+
+
 def _make_term(name: str, kind: str, children: tuple[Term, ...], parameters: tuple[str, ...] = ()) -> Term:
     text = f"{name}({', '.join([*(child.text for child in children), *parameters])})"
     return Term(_shorten(text), None, kind, children)
@@ -326,13 +324,13 @@ def _list_parameters(node: Mapping[str, Any]) -> tuple[str, ...]:
             plain = not isinstance(value, str) or name.endswith("Type")
             parameters.append(f"{name}={value if plain else digest(value)}")
         elif name in _OF_AN_ORDER and isinstance(value, dict):
-            parameters.append(str(value.get("object")).rpartition(".")[2].rstrip("$"))
+            parameters.append(read_object(value))
     return tuple(parameters)
 
 
 def _read_field(struct: Term, ordinal: int) -> Term:
-    fields = struct.type.get("fields") if isinstance(struct.type, dict) else None
-    if isinstance(fields, list) and ordinal < len(fields):
+    fields = fields_of(struct.type)
+    if fields is not None and ordinal < len(fields):
         own: Any = fields[ordinal]
         if struct.parsed is not None:
             text = _shorten(f"{struct.parsed}.{_escape(own['name'])}")
@@ -359,16 +357,12 @@ def _read_window(bounds: tuple[Term, ...]) -> Term | None:
         length = _sum_constants(end) - _sum_constants(start)
         window = DescribedWindow(_strip(time).text, length, _number(slide), offset)
         text = f"window({window.column}, {window.length_us}, {window.slide_us}, {window.offset_us})"
-        return Term(text, _struct_of_times(), "TimeWindow", window=window)
+        return Term(text, _BOUNDS, "TimeWindow", window=window)
     start, end = _strip(start), _strip(end)
     if len(end.children) == 2 and end.children[0].text == start.text:
         gap = end.children[1].text
-        return Term(_shorten(f"session_window({start.text}, {gap})"), _struct_of_times(), "SessionWindow", gap=gap)
+        return Term(_shorten(f"session_window({start.text}, {gap})"), _BOUNDS, "SessionWindow", gap=gap)
     return None
-
-
-def _struct_of_times() -> Json:
-    return {"type": "struct", "fields": [{"name": name, "type": "timestamp"} for name in ("start", "end")]}
 
 
 def _strip(term: Term) -> Term:

@@ -14,7 +14,7 @@ from ckpt.checkpoint.sources.file_logs import name_folder, source_folder
 from ckpt.checkpoint.sources.registry import in_order
 from ckpt.formats.offsets import format_for_names, format_offset_log
 from ckpt.model import OffsetLog, SourceOffset
-from ckpt.new.evolve.sources import SourceChange
+from ckpt.new.evolve.sources import SourceChange, pair_kept
 from ckpt.query.description import QueryDescription
 from ckpt.storage import Listing, Storage
 
@@ -78,11 +78,7 @@ def _rename_lines(
     """Yield the lines of an offset file under the names of the query, then those of new sources that have a start."""
     old_names = [source.name for source in in_order(newest)]
     wanted = {source.name for source in query.sources}
-    kept = {
-        old_names[change.old]: query.sources[change.new].name
-        for change in changes
-        if change.old is not None and change.new is not None and not change.is_new
-    }
+    kept = {old_names[old]: query.sources[new].name for new, old in pair_kept(changes).items()}
     for line in log.sources:
         if line.name in kept or line.name not in wanted:
             yield replace(line, name=kept.get(line.name, line.name))
@@ -101,16 +97,8 @@ def _plan_folders(
     """Plan that each source that continues has its log where it looks for it, and no other has one."""
     listing = checkpoint.listing
     wanted = [name_folder(number, source.name) for number, source in enumerate(query.sources)]
-    kept = {
-        wanted[change.new]: source_folder(listing, newest, change.old)
-        for change in changes
-        if change.new is not None and change.old is not None and not change.is_new
-    }
-    kept |= {
-        wanted[change.new]: change.left_log
-        for change in changes
-        if change.new is not None and change.left_log is not None
-    }
+    kept = {wanted[new]: source_folder(listing, newest, old) for new, old in pair_kept(changes).items()}
+    kept |= {wanted[each.new]: each.left_log for each in changes if each.new is not None and each.left_log}
     moved = {new: old for new, old in kept.items() if new != old}
     stays = has_names(newest) and all(source.name is not None for source in query.sources)
     left = (change.old for change in changes if change.old is not None and not (stays and change.is_gone))

@@ -17,7 +17,7 @@ from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.logs import has_names, plan_logs
 from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_operators
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
-from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, resume_sources
+from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
 from ckpt.query.compare_checkpoint import find_misfit
 from ckpt.query.compare_queries import Knowledge, compare_signatures, find_worst
@@ -146,7 +146,7 @@ def _match_operators(
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
-        compared = compare_signatures(old, query, _pair_parts(sources), _pair_parts(changes)) if old else ()
+        compared = compare_signatures(old, query, pair_kept(sources), pair_kept(changes)) if old else ()
         columns = ColumnChoices(parse_mapping(options.map_column), options.default)
         newest = checkpoint.offsets.newest
         watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
@@ -160,12 +160,6 @@ def _match_operators(
         OperatorChange(PartChange.SAME, operator.id, operator.id, Knowledge.UNKNOWN, why, operator.name or "")
         for operator in checkpoint.operators
     )
-
-
-def _pair_parts(parts: Sequence[QueryChange]) -> dict[int, int]:
-    """Give the old number of each source or operator of the query that is one of the checkpoint."""
-    stays = (part for part in parts if part.change is not PartChange.REPLACED)
-    return {part.new: part.old for part in stays if part.old is not None and part.new is not None}
 
 
 def _check_logs(checkpoint: Checkpoint) -> None:

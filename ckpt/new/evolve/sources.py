@@ -52,6 +52,12 @@ class QueryChange:
     why: str | Words
 
 
+def pair_kept(changes: "Sequence[QueryChange]") -> dict[int, int]:
+    """Give the old number of each source or operator of the query that is one of the checkpoint."""
+    stays = (change for change in changes if change.change is not PartChange.REPLACED)
+    return {change.new: change.old for change in stays if change.old is not None and change.new is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class SourceChange(QueryChange):
     """One source, in the checkpoint and in the query."""
@@ -94,27 +100,25 @@ def match_sources(
     for source in query.sources:
         if source.name is not None and not _NAME.fullmatch(source.name):
             raise UsageError(f"{one_line(source.name)} is not a name that Spark accepts for a source")
-    old_of = _read_mapping(mapped, there, query.sources)
-    gone = {old for old, new in _pairs(mapped, there, query.sources) if new is None}
-    changes: list[SourceChange] = []
+    old_of, gone = _read_mapping(mapped, there, query.sources)
     for new, wants in enumerate(query.sources):
         if new not in old_of:
             taken = {*old_of.values(), *gone}
             old_of[new] = _find_old(wants, new, query.sources, [view for view in there if view.index not in taken])
     if is_read_twice(checkpoint.listing, newest) and [*old_of.items()] != [(view.index, view.index) for view in there]:
         raise NoWay(BOOK.text("evolve_one_reader"))
-    seeds = {_find_new(name, query.sources): text for name, text in (starts or {}).items()}
-    left = {view.index for view in there} - {old for old in old_of.values() if old is not None}
+    seeds = {_find_number(name, query.sources, "the query"): text for name, text in (starts or {}).items()}
+    left = {view.index for view in there} - {*old_of.values()}
+    changes: list[SourceChange] = []
     for new, wants in enumerate(query.sources):
         old = old_of[new]
-        if old is not None and new in seeds:
+        if old is None:
+            changes.append(_describe_new(wants, new, new if new in left else None, seeds.get(new)))
+        elif new in seeds:
             raise UsageError(BOOK.text("evolve_continues", new=new, uri=checkpoint.uri, old=old))
-        if old is not None:
+        else:
             changes.append(_describe_kept(there[old], wants, new))
-            continue
-        replaced = new if new in left else None
-        left.discard(new)
-        changes.append(_describe_new(wants, new, replaced, seeds.get(new)))
+    left -= {new for new, old in old_of.items() if old is None}  # which are replaced
     why = "its offset is left out"
     changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
     unread = {view.index for view in there if view.offset is None}
@@ -137,13 +141,12 @@ def resume_sources(
         text = _find_last_offset(checkpoint, wants.name)
         if wants.kind == SourceType.FILE:
             log = compactible_log(checkpoint.listing.in_folder(folder))
-            files = _read_last_files(storage, folder, log)
-            inside = (
-                wants.path is not None and bool(files) and all(is_inside(unquote(path), wants.path) for path in files)
-            )
+            files, path = _read_last_files(storage, folder, log), wants.path
+            inside = path is not None and bool(files) and all(is_inside(unquote(file), path) for file in files)
             text = (text or f'{{"logOffset":{log.latest}}}') if inside and _is_left(checkpoint, folder) else None
-        elif text is not None and wants.topics is not None and _find_topics(text) - set(wants.topics):
-            text = None
+        elif text is not None and wants.topics is not None:
+            offset = parse_offset(text.encode())
+            text = None if kind_of(offset).find_topics(offset) - set(wants.topics) else text
         if text is None:
             yield change
         else:
@@ -174,32 +177,9 @@ def _read_last_files(storage: Storage, folder: str, log: CompactibleLog) -> tupl
     return () if isinstance(entries, Unreadable) else tuple(file.path for file in entries)
 
 
-def _find_topics(text: str) -> frozenset[str]:
-    offset = parse_offset(text.encode())
-    return kind_of(offset).find_topics(offset)
-
-
-def _pairs(
-    mapped: Sequence[str], there: Sequence[SourceView], wanted: Sequence[DescribedSource]
-) -> Iterator[tuple[int | None, int | None]]:
-    """Read ``OLD=NEW``. Raises UsageError."""
-    for word in mapped:
-        old, equals, new = word.rpartition("=")
-        if not (old and equals and new):
-            raise UsageError.of("{--map-source}: write it as OLD=NEW, numbers or names of sources; - is none")
-        names = [view.name for view in there]
-        yield (
-            None if old == "-" else _find_number(old, names, words("{--map-source}: the checkpoint")),
-            None if new == "-" else _find_new(new, wanted),
-        )
-
-
-def _find_new(word: str, wanted: Sequence[DescribedSource]) -> int:
-    return _find_number(word, [source.name for source in wanted], "the query")
-
-
-def _find_number(word: str, names: Sequence[str | None], where: str | Words) -> int:
+def _find_number(word: str, sources: Sequence[SourceView | DescribedSource], where: str | Words) -> int:
     """Return the place of a source by its name or number. Raises UsageError."""
+    names = [source.name for source in sources]
     if word in names:
         return names.index(word)
     if word.isascii() and word.isdecimal() and int(word) < len(names):
@@ -210,18 +190,25 @@ def _find_number(word: str, names: Sequence[str | None], where: str | Words) -> 
 
 def _read_mapping(
     mapped: Sequence[str], there: Sequence[SourceView], wanted: Sequence[DescribedSource]
-) -> dict[int, int | None]:
-    """Read the old source of each new one, as far as it was said. Raises UsageError, NoWay."""
+) -> tuple[dict[int, int | None], set[int]]:
+    """Read ``OLD=NEW``: the old source of each new one, and old ones that leave. Raises UsageError, NoWay."""
     old_of: dict[int, int | None] = {}
-    for old, new in _pairs(mapped, there, wanted):
-        if new is None:
+    gone: set[int] = set()
+    for word in mapped:
+        has, _, wants = word.rpartition("=")
+        if not (has and wants):
+            raise UsageError.of("{--map-source}: write it as OLD=NEW, numbers or names of sources; - is none")
+        old = None if has == "-" else _find_number(has, there, words("{--map-source}: the checkpoint"))
+        if wants == "-":
+            gone |= set() if old is None else {old}
             continue
+        new = _find_number(wants, wanted, "the query")
         if new in old_of or (old is not None and old in old_of.values()):
             raise UsageError.of("{--map-source} names source {new} of the query, or its old one, twice", new=new)
         old_of[new] = old
         if old is not None:
             _check_pair(there[old], wanted[new], new)
-    return old_of
+    return old_of, gone
 
 
 def _check_pair(has: SourceView, wants: DescribedSource, new: int) -> None:
@@ -257,7 +244,6 @@ def _find_old(
 
 
 def _is_named_otherwise(view: SourceView, wanted: Sequence[DescribedSource]) -> bool:
-    """Tell whether another source of the query has the name of one of the checkpoint."""
     return view.name is not None and any(source.name == view.name for source in wanted)
 
 

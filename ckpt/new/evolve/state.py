@@ -23,6 +23,7 @@ from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.evolve.operators import OperatorChange
 from ckpt.new.evolve.origins import StoreColumns, read_constant
+from ckpt.new.evolve.sources import pair_kept
 from ckpt.query.description import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -53,7 +54,7 @@ def plan_state(
     storage: Storage, checkpoint: Checkpoint, query: QueryDescription, changes: Sequence[OperatorChange]
 ) -> StatePlan:
     """Plan ``state/`` for the operators of a query in a new checkpoint. Raises NoWay, UsageError, StorageError."""
-    kept = {change.new: change.old for change in changes if change.new is not None and change.old is not None}
+    kept = pair_kept(changes)
     changed = {new: change for change in changes if (new := change.new) is not None and change.stores}
     renumbered = {old for new, old in kept.items() if new != old}
     if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
