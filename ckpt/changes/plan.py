@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Self, TypeVar
+from typing import Annotated, ClassVar, Self, TypeVar
 
 from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
 from ckpt.changes.book import BOOK
@@ -83,9 +83,9 @@ class NoWay(Exception):
 class Replay:
     """Rows that the next start reads though they may be in the sink already."""
 
-    batch: int  # that reads them, first
+    batch: Annotated[int, "the batch that reads them, or starts to"]
     sources: tuple[SourceRange, ...]  # the end of a range without one is unknown
-    finished: bool  # rows of other batches in the log, which are finished or may be, are among them
+    finished: Annotated[bool, "they include rows of batches that are or may be finished: `--accept-replay`"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Annotated
 
 from ckpt import settings
 from ckpt.advice import Do, Hole, Option, Setting, Words, advise, call, do, words
@@ -60,7 +61,7 @@ class Readiness(Value):
 
     inspection: Inspection
     holds: tuple[RatedFinding, ...]  # why not; none where it can
-    settings: tuple[SettingOutlook, ...]  # that were given, and what a restart makes of each
+    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and what a restart makes of it"]
     query: QueryDescription | None
     unknown: tuple[str | Words, ...]  # what could not be seen, a sentence each
     not_asked: tuple[str, ...]  # what nobody asked about: ``sources``, ``sink``, ``query``

@@ -9,6 +9,7 @@ state store checkpoint format 2 on 4.2.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from ckpt import settings
 from ckpt.advice import Call, Words
@@ -47,8 +48,8 @@ class ChangelogSwitch(Value):
 
     inspection: Inspection
     to: Changelog
-    outcome: SwitchOutcome
-    written: tuple[Written, ...] = ()
+    outcome: Annotated[SwitchOutcome, "the last three with `--verify` only"]
+    written: Annotated[tuple[Written, ...], "one per store and partition"] = ()
     ways: tuple[TwoWays, ...] = ()  # verified, and taken everywhere: what Spark can compare
     comparison: Comparison | None = None  # what it said; None where it was not asked
     warnings: tuple[Words, ...] = ()

@@ -47,7 +47,7 @@ class Written:
     partition: int
     newest: int | None  # the highest version
     since: int | None  # from which version on all were written as wanted; None: the newest was not
-    versions: tuple[Version, ...]  # the newest, in order
+    versions: Annotated[tuple[Version, ...], "the newest five"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +78,15 @@ class VersionComparison:
     """One version of one unit of state, in some partitions, read in two ways; rows are counted by key and value."""
 
     operator: int
-    unit: str  # for people
-    version: int
+    unit: Annotated[str, "for people; its words are not fixed"]
+    version: Annotated[int, "of the state store"]
     older: int
     partitions: tuple[int, ...]
-    rows: int  # from the nearest snapshot
-    rows_replayed: int  # from the older one
-    only_direct: int
-    only_replayed: int
-    different: tuple[int, ...]  # partitions
+    rows: Annotated[int, "read from the snapshot of the version"]
+    rows_replayed: Annotated[int, "read the longer way"]
+    only_direct: Annotated[int, "rows (key and value) that the longer way does not return"]
+    only_replayed: Annotated[int, "rows that only the longer way returns"]
+    different: Annotated[tuple[int, ...], "partitions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,13 @@ class Carried:
     """Two versions of one unit with the same rows: the last of the old way, and the first snapshot behind it."""
 
     operator: int
-    unit: str
+    unit: Annotated[str, "for people; its words are not fixed"]
     last: int
     later: int
     partitions: tuple[int, ...]
-    rows: int  # in the last
-    rows_later: int
-    unchanged: int  # rows that are in both
+    rows: Annotated[int, "of the last version before the switch"]
+    rows_later: Annotated[int, "of the first snapshot after it"]
+    unchanged: Annotated[int, "rows that are in both; batches in between rewrote or removed the others"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,13 @@ class Comparison:
 
     ways: tuple[TwoWays, ...]
     compared: tuple[VersionComparison, ...] = ()
-    carried: tuple[Carried, ...] = ()
-    spark: str | None = None  # the version that read
-    failed: str | None = None  # what went wrong; what had been compared before is there
+    carried: Annotated[
+        tuple[Carried, ...],
+        "what the last version before the switch has in common with the first snapshot after it; not part of the "
+        "verdict",
+    ] = ()
+    spark: Annotated[str | None, "the version that read"] = None
+    failed: Annotated[str | None, "why it stopped; its words are not fixed"] = None
 
     @property
     def verdict(self) -> ComparisonVerdict:

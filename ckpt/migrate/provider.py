@@ -10,6 +10,7 @@ here follows from what the tests of this project show.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from ckpt.advice import Call, Setting, Step, Words, call, run, words
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -60,10 +61,14 @@ class OperatorMove:
     """The outcome of a move for one stateful operator."""
 
     operator: int
-    name: str | None  # Spark before 4.0 does not record it
+    name: Annotated[str | None, "Spark before 4.0 does not record it"]
     family: OperatorFamily | None  # None: the same query continues, whatever it is
-    carry: Carry
-    why: str
+    carry: Annotated[
+        Carry,
+        "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
+        "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
+    ]
+    why: Annotated[str, "for people; its words are not fixed"]
 
 
 @dataclass(frozen=True, slots=True)

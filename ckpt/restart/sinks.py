@@ -10,7 +10,7 @@ nowhere: there is no error, and the metrics of the query count the rows as read.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from ckpt.advice import NO_ROWS, Code, Hole, Known, Option, RowsEffect, Step, Words, again, join, left_out, words
 from ckpt.advice.book import Book
@@ -164,7 +164,7 @@ class InSink:
 
     kind: str
     rows: RowsEffect
-    says: Words
+    says: Annotated[Words, "for people; its words are not fixed"]
 
 
 def list_sinks(ids: Ids, remembered: Seen | None = None) -> tuple[InSink, ...]:

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -20,8 +20,8 @@ from ckpt.values import Value
 class AnswerColumn:
     """A column of an answer."""
 
-    name: str  # unique: a second `count` is called count_2
-    type: str  # as DuckDB writes types
+    name: Annotated[str, "unique: of two that are called `count`, the later is `count_2`"]
+    type: Annotated[str, "as DuckDB writes types"]
 
 
 @dataclass(frozen=True, slots=True)

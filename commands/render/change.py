@@ -31,8 +31,9 @@ from .blocks import (
     show_warnings,
 )
 from .book import BOOK
+from .document import Document
 from .findings import show_next
-from .keys import Keys, derive
+from .keys import derive
 from .page import forecast_cases, range_text, show_title
 from .reports import Exit, Report
 
@@ -114,7 +115,7 @@ class ChangeReport(Report[Planned]):
             return Exit.OK
         return Exit.OK if self.plan.sound and not self.plan.steps else Exit.FOUND
 
-    def document(self) -> Keys:
+    def document(self) -> Document:
         plan, receipt = self.plan, self.receipt
         return derive(
             self.keys,

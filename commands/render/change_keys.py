@@ -1,17 +1,15 @@
-"""The keys of every document about a change.
-
-They are ``ChangeHead``, those of the request, ``ChangeBody``, those of the result, ``ChangeTail``: a dataclass has the
-fields of its last base first.
-"""
+"""The keys of every document about a change."""
 
 from typing import Annotated
 
 from ckpt.advice import RowCost
+from ckpt.changes.plan import ChangePlan, Replay
 from ckpt.changes.steps import FileAction, FileContent, FileStep
+from ckpt.restart.sinks import InSink
 
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, RestartKeys
-from .keys import ForPeople, Keys, Sentences, of
+from .keys import Keys, Sentences, key_types, of
 
 
 class _OldFile(Keys):
@@ -55,45 +53,37 @@ class RemovalKeys(StepKeys):
     from_: Annotated[None, of("source")]
 
 
-class ReplayKeys(Keys):
+class ReplayKeys(Keys, record=Replay, keys="batch sources finished"):
     """Rows that are read again."""
 
-    batch: Annotated[int, "the batch that reads them, or starts to"]
     sources: tuple[ReadRangeKeys, ...]
-    finished: Annotated[bool, "they include rows of batches that are or may be finished: `--accept-replay`"]
 
 
-class ChangeHead(DocumentKeys):
-    """The first keys."""
+class InSinkKeys(Keys, record=InSink, keys="kind rows says"):
+    """The effect on rows in one kind of sink."""
+
+    rows: Annotated[RowCost, "what becomes of them", of("rows.cost")]
+
+
+class ChangeDocument(DocumentKeys):
+    """The document of a change: between its own keys those of the request, and those of the result."""
 
     checkpoint: Annotated[CheckpointKeys, "before anything was changed", of("inspection")]
     deep: Annotated[bool, "every byte of the state was read, by `--deep`", of("inspection.deep")]
     applied: bool
     backup: Annotated[str | None, "the folder with the original files"]
-
-
-class ChangeBody(Keys):
-    """The keys between those of the request and those of the result."""
-
     why: Annotated[str | None, "for people; its words are not fixed"]
     steps: Annotated[tuple[StepKeys, ...], "in order"]
     before: Annotated[tuple[RestartKeys, ...], "forecasts without the steps"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts with them"]
     replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the query reads again"]
-
-
-class InSinkKeys(Keys):
-    """The effect on rows in one kind of sink."""
-
-    kind: str
-    rows: Annotated[RowCost, "what becomes of them", of("rows.cost")]
-    says: ForPeople
-
-
-class ChangeTail(Keys):
-    """The last keys."""
-
     warnings: Annotated[Sentences, of("notices")]
     in_sinks: Annotated[tuple[InSinkKeys, ...], "what each kind of sink does with the rows; none where one was named"]
     refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
     undone: Annotated[bool, "everything is restored"]
+
+    def __init_subclass__(cls, record: type[ChangePlan], request: str, result: str = "") -> None:
+        super().__init_subclass__(record, f"{request} {result}")
+        names = [*key_types(ChangeDocument)]
+        why, warnings = names.index("why"), names.index("warnings")
+        cls.order = (*names[:why], *request.split(), *names[why:warnings], *result.split(), *names[warnings:])

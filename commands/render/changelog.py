@@ -7,7 +7,7 @@ from typing import Annotated
 from ckpt import settings
 from ckpt.advice import Advice, advise, run, words
 from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
-from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, Version, VersionComparison
+from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, Version, VersionComparison, Written
 from ckpt.model import Operator, Provider, Store
 from ckpt.texts import plural
 
@@ -23,39 +23,26 @@ from .state import newest_snapshot
 _SHOWN = 12  # how many partitions or units are named
 
 
-class _TwoWays(Keys):
-    operator: int
-    unit: ForPeople
+_TWO_WAYS = """operator unit batch version older_snapshot partitions rows rows_replayed only_direct only_replayed
+different"""
+_CARRIED = "operator unit last_version later_version partitions rows rows_later unchanged"
+
+
+class _TwoWays(Keys, record=VersionComparison, keys=_TWO_WAYS):
     batch: Annotated[int, lambda pair: pair.version - 1]
-    version: Annotated[int, "of the state store"]
     older_snapshot: Annotated[int, "the version where the longer way starts", of("older")]
-    partitions: tuple[int, ...]
-    rows: Annotated[int, "read from the snapshot of the version"]
-    rows_replayed: Annotated[int, "read the longer way"]
-    only_direct: Annotated[int, "rows (key and value) that the longer way does not return"]
-    only_replayed: Annotated[int, "rows that only the longer way returns"]
-    different: Annotated[tuple[int, ...], "partitions"]
 
 
-class _Carried(Keys):
-    operator: int
-    unit: ForPeople
+class _Carried(Keys, record=Carried, keys=_CARRIED):
     last_version: Annotated[int, of("last")]
     later_version: Annotated[int, of("later")]
-    partitions: tuple[int, ...]
-    rows: Annotated[int, "of the last version before the switch"]
-    rows_later: Annotated[int, "of the first snapshot after it"]
-    unchanged: Annotated[int, "rows that are in both; batches in between rewrote or removed the others"]
 
 
-class _OneWay(Keys):
-    operator: int
-    store: str
-    partition: int
+class _OneWay(Keys, record=TwoWays, keys="operator store partition why"):
     why: ForPeople
 
 
-class ComparisonKeys(Keys):
+class ComparisonKeys(Keys, record=Comparison, keys="verdict spark failed two_ways carried one_way"):
     """State that Spark compared across a switch."""
 
     verdict: Annotated[
@@ -63,8 +50,6 @@ class ComparisonKeys(Keys):
         "unknown: no difference, but not every partition could be read in two ways; not-compared: Spark is missing or "
         "failed",
     ]
-    spark: Annotated[str | None, "the version that read"]
-    failed: Annotated[str | None, "why it stopped; its words are not fixed"]
     two_ways: Annotated[
         tuple[_TwoWays, ...],
         "one version of one unit of state, read from its snapshot and from an older one through changelogs",
@@ -156,15 +141,11 @@ class _Store(Keys):
     ]
 
 
-class _Written(Keys):
-    operator: int
-    store: str
-    partition: int
+class _Written(Keys, record=Written, keys="operator store partition newest_version since_version versions"):
     newest_version: Annotated[int | None, of("newest")]
     since_version: Annotated[
         int | None, "from which version on it is written with the new setting; null if the newest is not", of("since")
     ]
-    versions: Annotated[tuple[Version, ...], "the newest five"]
 
 
 def _list_stores(switch: ChangelogSwitch) -> list[tuple[Operator, Store]]:
@@ -172,12 +153,14 @@ def _list_stores(switch: ChangelogSwitch) -> list[tuple[Operator, Store]]:
     return [(operator, store) for operator in (state.operators if state else ()) for store in operator.stores]
 
 
-class ChangelogDocument(DocumentKeys):
+_KEYS = """checkpoint to outcome provider state_format confs next_version since_version stores written state_compared
+warnings refused"""
+
+
+class ChangelogDocument(DocumentKeys, record=ChangelogSwitch, keys=_KEYS):
     """The document of ``ckpt migrate changelog``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    to: Changelog
-    outcome: Annotated[SwitchOutcome, "the last three with `--verify` only"]
     provider: Annotated[Provider | None, lambda switch: getattr(switch.inspection.checkpoint.state, "provider", None)]
     state_format: Annotated[
         int | None,
@@ -197,7 +180,6 @@ class ChangelogDocument(DocumentKeys):
         of("comparison"),
     ]
     warnings: Sentences
-    refused: str | None
 
 
 class ChangelogReport(Report[ChangelogSwitch]):

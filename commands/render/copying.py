@@ -1,7 +1,7 @@
 """Report of ``ckpt copy``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Do, call, do, words
@@ -12,7 +12,7 @@ from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_call
 from .book import BOOK
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import derive
 from .page import forecast_cases, show_title
@@ -21,20 +21,13 @@ from .reports import Exit, Report
 _SHOWN = 5  # files
 
 
-class CopyDocument(DocumentKeys):
+_KEYS = "checkpoint to batch files bytes query_id new_id planned wrong_checksums sinks"
+
+
+class CopyDocument(DocumentKeys, record=CheckpointCopy, keys=_KEYS):
     """The document of ``ckpt copy``."""
 
     checkpoint: Annotated[CheckpointKeys, "as of the batch; `path` is the original"]
-    to: Annotated[str, "as given"]
-    batch: int
-    files: Annotated[int, "written"]
-    bytes: int
-    query_id: Annotated[str | None, "of the copy"]
-    new_id: bool
-    planned: Annotated[bool, "with `--plan`: nothing is written"]
-    wrong_checksums: Annotated[
-        tuple[str, ...], "state files that do not fit the checksum file next to them, and were copied as they are"
-    ]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
         "what each kind does if the original and the copy both write to it",
@@ -52,8 +45,8 @@ class CopyReport(Report[CheckpointCopy]):
     def exit(self) -> Exit:
         return Exit.FOUND if self.record.wrong_checksums else Exit.OK
 
-    def document(self) -> CopyDocument:
-        checkpoint = replace(derive(CheckpointKeys, self.record.inspection), path=self.source)
+    def document(self) -> Document:
+        checkpoint = derive(CheckpointKeys, self.record.inspection, path=self.source)
         return derive(CopyDocument, self.record, checkpoint=checkpoint)
 
     def page(self) -> Page:

@@ -9,18 +9,18 @@ from ckpt.advice.steps import flatten, sentence
 from ckpt.versions import __version__
 
 from .blocks import Next, Page
-from .keys import Keys, as_json, derive, of
+from .keys import Keys, derive, itself, of
 
 SCHEMA = 1
 Document = Mapping[str, Any]
-"""A document whose keys are not declared."""
+"""A document by its keys."""
 
 
 class ToolKeys(Keys):
     """The program that wrote a document."""
 
-    version: Annotated[str, "of ckpt"] = __version__
-    schema: Annotated[int, "of this document: 1"] = SCHEMA
+    version: Annotated[str, "of ckpt", lambda _: __version__]
+    schema: Annotated[int, "of this document: 1", lambda _: SCHEMA]
 
 
 def _say(step: Step) -> str:
@@ -63,15 +63,12 @@ class NextKeys(Keys):
 class DocumentKeys(Keys):
     """Keys of every document."""
 
-    ckpt: Annotated[ToolKeys, lambda _: ToolKeys()] = ToolKeys()
-    next: Annotated[
-        tuple[NextKeys, ...], "what to do next, the recommended step first; empty: nothing", lambda _: ()
-    ] = ()
+    ckpt: Annotated[ToolKeys, itself]
+    next: Annotated[tuple[NextKeys, ...], "what to do next, the recommended step first; empty: nothing", lambda _: ()]
 
 
-def add_next(document: object, page: Page) -> dict[str, Any]:
+def add_next(document: Document, page: Page) -> dict[str, Any]:
     """A document with the steps with which its page ends, as its last key."""
     steps = [step for part in page for block in part if isinstance(block, Next) for step in flatten(block.steps)]
-    values = as_json(document)
-    values.pop("next", None)
+    values = {key: value for key, value in document.items() if key != "next"}
     return {**values, "next": [derive(NextKeys, step) for step in steps]}

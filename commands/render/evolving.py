@@ -8,68 +8,41 @@ from ckpt.advice import NO_ROWS, Advice, Call, Do, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.steps import FileContent
 from ckpt.migrate.handoff.plan import SinkMeaning
+from ckpt.new.evolve.operators import OperatorChange
 from ckpt.new.evolve.plan import EvolvePlan
-from ckpt.new.evolve.sources import PartChange, QueryChange
-from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind
+from ckpt.new.evolve.sources import QueryChange
+from ckpt.query.compare_queries import Knowledge, PartComparison
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
 from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone, show_call
 from .book import BOOK
 from .change import ChangeReport
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
+from .change_keys import ChangeDocument, StepKeys
 from .keys import ForPeople, Keys, of
 from .page import forecast_cases
 from .reports import Exit
 
 
-class _SourceChange(Keys):
-    change: PartChange
+class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"):
     from_: Annotated[int | None, "its index in the checkpoint", of("old")]
     to: Annotated[int | None, "its index in the query", of("new")]
-    verdict: Annotated[Knowledge, of("verdict")]
     why: ForPeople
 
 
-class _Part(Keys):
-    kind: PartKind
+class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
     from_: Annotated[int | None, "its place among the old ones of its kind; null: it is new", of("old")]
     to: Annotated[int | None, "its place among the new ones; null: it is gone", of("new")]
-    verdict: Annotated[Knowledge, of("verdict")]
     why: ForPeople
 
 
-class _OperatorChange(Keys):
-    change: PartChange
+class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to verdict why columns"):
     name: Annotated[str, "as in operator metadata"]
     from_: Annotated[int | None, "its id in the checkpoint", of("old")]
     to: Annotated[int | None, "its id in the query", of("new")]
-    verdict: Annotated[Knowledge, of("verdict")]
     why: ForPeople
     columns: Annotated[
         tuple[_Part, ...], "columns and conditions; empty without `--from-query` where no column changes", of("parts")
-    ]
-
-
-class _Request(Keys):
-    needed: Annotated[bool, "the checkpoint is not yet as the query needs it"]
-    into: Annotated[str | None, "NEW, as given; null with `--in-place`"]
-
-
-class _Result(Keys):
-    verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
-    sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
-    operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
-    written: Annotated[bool, "NEW is complete"]
-    batch: Annotated[int | None, "the committed batch as of which NEW is written"]
-    query_id: Annotated[str | None, "of NEW"]
-    new_id: bool
-    files: Annotated[int, "of NEW"]
-    bytes: Annotated[int, "of NEW"]
-    sinks: Annotated[
-        tuple[SinkMeaning, ...],
-        "what each kind does if queries on CHECKPOINT and on NEW both write to it",
-        lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
     ]
 
 
@@ -84,11 +57,23 @@ class _Step(StepKeys):
     ]
 
 
-class EvolveDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+_RESULT = "verdict sources operators written batch query_id new_id files bytes sinks"
+
+
+class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
     """The document of ``ckpt evolve``."""
 
+    needed: Annotated[bool, "the checkpoint is not yet as the query needs it"]
     steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
     replay: Annotated[tuple[()], "always empty: no row is read again"]
+    verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
+    sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
+    operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
+    sinks: Annotated[
+        tuple[SinkMeaning, ...],
+        "what each kind does if queries on CHECKPOINT and on NEW both write to it",
+        lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
+    ]
 
 
 @dataclass(frozen=True, slots=True)

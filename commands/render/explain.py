@@ -6,7 +6,7 @@ from typing import Annotated
 from ckpt.advice import CHECKPOINT, Known, Step, advise, call, left_out, run, words
 from ckpt.advice.spelling import quote_line
 from ckpt.inspection.explain.catalog import KnownError, list_calls
-from ckpt.inspection.explain.explain import ErrorMatch, Explanation
+from ckpt.inspection.explain.explain import ErrorMatch, Explanation, NearError
 from ckpt.inspection.inspection import Inspection
 from ckpt.restart.diagnoses import all_diagnoses, sources
 from ckpt.restart.findings import Diagnosis
@@ -32,7 +32,10 @@ class _Shown(Keys):
     remedy: Annotated[str | None, "for this checkpoint"]
 
 
-class _Match(Keys):
+_MATCH = "id title system cause cure since codes command matched times innermost twin source shown"
+
+
+class _Match(Keys, record=ErrorMatch, keys=_MATCH):
     id: Annotated[
         str,
         "of the entry in [errors](errors.md), or the code of a [finding](findings.md); never renamed",
@@ -45,13 +48,6 @@ class _Match(Keys):
     since: Annotated[str, "the versions that say it", of("error.since")]
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
     command: Annotated[str | None, "of ckpt, which helps", lambda match: match.command and quote_line(match.command)]
-    matched: Annotated[str, "the line that says it, without secrets, at most 504 characters"]
-    times: Annotated[int, "how many lines say it"]
-    innermost: Annotated[
-        str | None,
-        "of an error that only says that other code failed: the line of the innermost cause, without secrets, at most "
-        "504 characters; null where the text has none",
-    ]
     twin: Annotated[
         str | None, "another entry with the same text: these are two causes of it, the likelier first", of("error.twin")
     ]
@@ -59,10 +55,9 @@ class _Match(Keys):
     shown: Annotated[tuple[_Shown, ...], "the findings of `--checkpoint` that are of its codes"]
 
 
-class _Near(Keys):
+class _Near(Keys, record=NearError, keys="id title why"):
     id: Annotated[str, of("error.id")]
     title: Annotated[str, of("error.title")]
-    why: Annotated[str, "what is the same; for people, its words are not fixed"]
 
 
 class _Checkpoint(Keys):

@@ -14,6 +14,7 @@ from ckpt.texts import batch_ranges, instant, plural, span
 
 from .blocks import Block, Headline, Item, Page, Tone, page_of
 from .document import Document, ToolKeys
+from .keys import derive
 from .reports import Report
 
 
@@ -31,7 +32,7 @@ class ExportReport(Report[StateExport]):
         ]
         first, salvage = parts[0].reading, self.record.plan.salvage
         return {
-            "ckpt": ToolKeys(),
+            "ckpt": derive(ToolKeys, None),
             "checkpoint": {"path": first.checkpoint, "query_id": first.moment.query_id},
             "action": request.action,
             "engine": self.record.engine,

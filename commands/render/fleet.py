@@ -3,14 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Annotated
 
 from ckpt.advice import call, run, words
-from ckpt.checkpoint.pipelines import FlowVersion
-from ckpt.inspection.scan.rows import ScannedCheckpoint, WorstFinding
-from ckpt.inspection.scan.scan import Scan, ScannedRoot
-from ckpt.model import Kind
+from ckpt.inspection.scan.rows import ScannedCheckpoint
+from ckpt.inspection.scan.scan import Scan
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.texts import instant, mask_secrets, plural, size
 
@@ -33,7 +30,7 @@ from .blocks import (
     page_of,
 )
 from .book import BOOK
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .keys import Keys, as_json, derive, of
 from .reports import Exit, Report
 
@@ -44,60 +41,33 @@ _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 class _Counts(Keys):
-    note: Annotated[int, "how many", itemgetter("note")]
-    warning: Annotated[int, itemgetter("warning")]
-    error: Annotated[int, itemgetter("error")]
+    note: Annotated[int, "how many"]
+    warning: int
+    error: int
 
 
-class CheckpointRow(Keys):
+_ROW = """path name verdict outcome kind query_id stateful latest_batch latest_ms age_ms uncommitted files bytes
+state_bytes state_growth snapshot_lag replay_files deletable_bytes lag lost sources_error severity findings codes worst
+error pipeline"""
+
+
+class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     """One checkpoint: an element of the document, and a line of ``-o jsonl``."""
 
-    path: Annotated[str, "as `ckpt inspect` takes it"]
-    name: Annotated[str, "its last folder, with the one above where that is called `checkpoint` or alike"]
-    verdict: Annotated[str | None, "that of `ckpt inspect`; its words are not fixed"]
-    outcome: Annotated[Outcome | None, "the worst of the forecasts that the verdict rests on"]
-    kind: Kind | None
-    query_id: str | None
-    stateful: bool | None
-    latest_batch: Annotated[int | None, "planned"]
-    latest_ms: Annotated[int | None, "when it was planned; without a record of it, when its file was written"]
     age_ms: Annotated[int | None, "how long ago that was when the scan ended"]
-    uncommitted: Annotated[int | None, "how many planned batches have no commit"]
-    files: int | None
     bytes: Annotated[int | None, of("size")]
-    state_bytes: Annotated[int | None, "of all versions that are there; null without state"]
-    state_growth: Annotated[
-        float | None,
-        "bytes a batch, from the oldest to the newest snapshot of each partition; null where no partition has two, "
-        "and for RocksDB state of more than 1,000 partitions (remote: 120)",
-    ]
-    snapshot_lag: Annotated[
-        int | None, "versions after its newest snapshot that a partition replays at the next start, at most"
-    ]
-    replay_files: Annotated[int | None, "deltas and changelogs that the next start replays, in all partitions"]
     deletable_bytes: Annotated[
         int | None,
         "files that no restart needs, as far as names and sizes say: the sum of what `space` of `ckpt inspect` knows",
         of("deletable"),
     ]
-    lag: Annotated[int | None, "with `--sources`: Kafka offsets that wait to be read; null: not asked, or not known"]
-    lost: Annotated[int | None, "those of them that a start with `failOnDataLoss=false` would never read"]
-    sources_error: Annotated[str | None, "why its sources could not be asked; the rest is then as without `--sources`"]
     severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
-    findings: Annotated[_Counts | None, lambda row: row.findings if row.error is None else None]
-    codes: tuple[Annotated[str, "of warnings and errors, worst first"], ...]
-    worst: Annotated[WorstFinding | None, "the first of them"]
-    error: Annotated[str | None, "why it could not be read; the other values are then null"]
-    pipeline: Annotated[FlowVersion | None, "its place in a declarative pipeline; null: in none"]
+    findings: Annotated[_Counts | None, lambda row: dict(row.findings) if row.error is None else None]
 
 
-class ScanDocument(DocumentKeys):
+class ScanDocument(DocumentKeys, record=Scan, keys="began_ms ended_ms resumed roots checkpoints"):
     """The document of ``ckpt scan``."""
 
-    began_ms: int
-    ended_ms: int
-    resumed: Annotated[int, "how many were looked at before the scan was interrupted; it began at `began_ms`"]
-    roots: tuple[ScannedRoot, ...]
     checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
 
 
@@ -114,7 +84,7 @@ class ScanReport(Report[Scan]):
             return Exit.FAILED
         return Exit.FOUND if self.record.fails(self.fail_on) else Exit.OK
 
-    def document(self) -> ScanDocument:
+    def document(self) -> Document:
         return derive(ScanDocument, self.record, checkpoints=list(self._rows))
 
     def lines(self) -> Iterator[str]:
@@ -122,7 +92,7 @@ class ScanReport(Report[Scan]):
         return (json.dumps(row, default=as_json) for row in self._rows)
 
     @property
-    def _rows(self) -> Iterator[CheckpointRow]:
+    def _rows(self) -> Iterator[Document]:
         return (derive(CheckpointRow, row, age_ms=self.record.age_ms(row)) for row in self.record.checkpoints)
 
     def page(self) -> Page:

@@ -1,19 +1,19 @@
 """A handoff: as a page for a tired person, and as the JSON document of the contract."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Do, RowsEffect, again, call, do, run, words
-from ckpt.checkpoint.sources.starts import Begin
-from ckpt.migrate.handoff.plan import Handoff, SinkMeaning
+from ckpt.checkpoint.sources.starts import Begin, ReaderStart
+from ckpt.migrate.handoff.plan import Handoff, Later
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, plural
 
 from . import blocks
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, bullets, more, page_of, show_warnings
 from .book import BOOK
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
 from .keys import Keys, Sentences, Span, as_json, derive, of
 from .page import offset_text, range_text, show_title
@@ -29,46 +29,31 @@ _BEGINS = {
 }
 
 
-class _Source(SourceKeys):
-    begin: Annotated[
-        Begin,
-        "`unread`: the old query had read nothing from it, so it starts as that query did; `earliest`: a Kafka topic "
-        "was recreated, and the new query reads it from its earliest row",
-    ]
-    options: Annotated[Mapping[str, str], "object: options of `DataStreamReader` and their values, all strings"]
-    without: Annotated[tuple[str, ...], "options of the old reader to leave out"]
-    seen: Annotated[tuple[str, ...], "file source: what `_metadata.file_path` must not be"]
+class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"):
     conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
-    refused: Annotated[str | None, "why, and the remedy"]
 
 
-class _Later(Keys):
-    batch: int
-    committed: bool
+class _Later(Keys, record=Later, keys="batch committed sources"):
     sources: Annotated[tuple[ReadRangeKeys, ...], "what it read, or was to read; empty if unknown"]
 
 
-class HandoffDocument(DocumentKeys):
+_KEYS = """checkpoint batch exact doubts possible state_version watermark_ms sources later sinks warnings refused
+snippet"""
+
+
+class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     """The document of ``ckpt handoff``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    batch: Annotated[int | None, "after which the new query continues, or was to continue"]
     exact: Annotated[bool, "neither refused nor doubtful"]
     doubts: Annotated[Sentences, "why rows may be read twice"]
     possible: Annotated[tuple[Span, ...], "batches after which a new query can continue"]
-    state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"]
-    watermark_ms: Annotated[
-        int | None, "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded"
-    ]
     sources: Annotated[
         tuple[Annotated[_Source, "the position of each at the end of the batch"], ...],
         "in the order of the query; empty if the batch itself is refused",
     ]
     later: Annotated[tuple[_Later, ...], "batches that the old query planned after this one"]
-    sinks: Annotated[tuple[SinkMeaning, ...], "what a new checkpoint means for each kind"]
     warnings: Sentences
-    refused: str | None
-    snippet: Annotated[str | None, "with `--snippet`"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +70,7 @@ class HandoffReport(Report[Handoff]):
     def _rows(self) -> RowsEffect:
         return NO_ROWS if self.record.exact else again()
 
-    def document(self) -> HandoffDocument:
+    def document(self) -> Document:
         starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.record.sources]
         return derive(HandoffDocument, self.record, sources=starts)
 

@@ -1,7 +1,7 @@
 """Report of ``ckpt state history``: the events of a key, and what their batches read."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from ckpt.advice import call, words
 from ckpt.checkpoint.sources.kind import SourceType
@@ -32,43 +32,19 @@ class _Read(Keys):
     unit: Annotated[str | None, "what the amount counts", lambda read: getattr(read.range.advance, "unit", None)]
 
 
-class _Event(Keys):
-    batch: Annotated[int, "the first batch after which the state is known to be so"]
-    after_batch: Annotated[
-        int | None,
-        "the newest earlier batch whose state is known: `batch` - 1, unless files are missing; null before batch 0. "
-        "`ckpt offsets show --batch` of it has the reader options that begin where the event's input begins",
-    ]
-    change: Literal["created", "changed", "removed"]
-    cause: Annotated[
-        Literal["watermark", "ttl", "query"] | None,
-        "of a removal, where it is certain: the watermark, the end of the time to live, or the user's function",
-    ]
-    key: Annotated[Json, "the columns of the key; of a row without a key (lists, join sides, timers) all columns"]
-    before: Annotated[Json, "the other columns before, or null"]
-    after: Annotated[Json, "the other columns after it, or null"]
-    planned_ms: Annotated[int | None, "when the batch was planned"]
-    watermark_ms: Annotated[int | None, "under which it ran"]
+_EVENT = "batch after_batch change cause key before after planned_ms watermark_ms sources"
+_HISTORY = "columns partition known_after first_rows rows events more unknown"
+
+
+class _Event(Keys, record="ckpt.state.native.history:KeyEvent", keys=_EVENT):
     sources: Annotated[tuple[_Read, ...], "what the batches after `after_batch` up to `batch` read"]
 
 
-class HistoryDocument(UnitDocument):
+class HistoryDocument(UnitDocument, record="ckpt.state.native.history:StateHistory", keys=_HISTORY):
     """The document of ``ckpt state history``."""
 
     columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
-    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
-    known_after: Annotated[
-        int | None,
-        "the oldest batch after which the state is known: no event before it is; null: known from batch 0 on",
-    ]
-    first_rows: Annotated[tuple[Json, ...], "of the key after that batch, as in `rows` of `ckpt state show`"]
-    rows: Annotated[tuple[Json, ...], "of the key as of `batch`"]
     events: Annotated[tuple[_Event, ...], "oldest first"]
-    more: Annotated[bool, "there are older events than `--limit`"]
-    unknown: Annotated[
-        tuple[tuple[int, int], ...],
-        "first and last of later batches after which the state is not known: their files are missing or damaged",
-    ]
 
 
 class HistoryReport(Report["StateHistory"]):

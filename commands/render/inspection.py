@@ -1,7 +1,6 @@
 """An inspection as the JSON document of the contract, and the parts of it that other documents have too."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
@@ -16,7 +15,7 @@ from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress
 
 from .advice import to_data
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .keys import ForPeople, Keys, derive, itself, of
 from .live import LiveKeys, SinkKeys, live_keys
 
@@ -229,21 +228,18 @@ class FindingKeys(Keys):
         Json,
         "`remedy` as data, which `ckpt preflight` reads again; null without one, and where an earlier finding of this "
         "code has the same",
-        lambda _: None,
     ] = None
     stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
 
 
-def finding_keys(findings: Iterable[RatedFinding]) -> tuple[FindingKeys, ...]:
+def finding_keys(findings: Iterable[RatedFinding]) -> tuple[Document, ...]:
     """Return the findings of a document, in which the same advice stands once."""
     stated: set[tuple[str, str | None]] = set()
     made = []
     for rated in findings:
-        keys = derive(FindingKeys, rated)
-        if (keys.code, keys.remedy) not in stated:
-            stated.add((keys.code, keys.remedy))
-            keys = replace(keys, advice=to_data(rated.advice))
-        made.append(keys)
+        remedy = (rated.code, rated.remedy)
+        made.append(derive(FindingKeys, rated, advice=None if remedy in stated else to_data(rated.advice)))
+        stated.add(remedy)
     return tuple(made)
 
 
@@ -268,6 +264,6 @@ class InspectionDocument(DocumentKeys):
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 
 
-def source_keys(source: SourceView, live: Sequence[SourceOutlook] = ()) -> SourceKeys:
+def source_keys(source: SourceView, live: Sequence[SourceOutlook] = ()) -> Document:
     """The position of one source, and what it has now if it was asked."""
     return derive(SourceKeys, source, live=live_keys(live, source.index))

@@ -1,10 +1,13 @@
-"""Objects of JSON documents, each declared once: keys, types, meanings and where a value comes from."""
+"""Objects of JSON documents: the keys that repeat a field of a record of the library are declared there."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cache
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from inspect import get_annotations
 from operator import attrgetter
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
 
 from ckpt.advice import Words
 from ckpt.values import parse_record
@@ -23,35 +26,82 @@ def itself(record: object) -> object:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Keys:
-    """An object of a document: a frozen dataclass with a field for each key, in their order.
+    """An object of a document: the type and the meaning of each key, in their order.
 
-    A field is ``Annotated`` with its type, with one line that says what it means, and with a function that finds its
+    A key is ``Annotated`` with its type, with one line that says what it means, and with a function that finds its
     value in a record which has no attribute of this name. The tables of ``docs/contract.md`` come from this.
+
+    ``class Name(Keys, record=Record, keys="a b c")`` has these keys in this order; those that it does not declare are
+    fields and properties of the record, with their types and meanings. ``"module:Record"`` is imported when needed.
     """
 
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
+    order: ClassVar[tuple[str, ...]] = ()  # of all keys, where it is not that of the declarations
+    _source: ClassVar[tuple[type | str | None, list[str]]]
+
+    def __init_subclass__(cls, record: type | str | None = None, keys: str = "") -> None:
+        cls._source = record, keys.split()
 
 
-def derive(keys: type[Object], record: object, **others: object) -> Object:
+def is_object(kind: Any) -> bool:
+    """Tell whether a type stands for an object: declared as keys, or a record all of whose fields are keys."""
+    return isinstance(kind, type) and kind is not Words and (issubclass(kind, Keys) or is_dataclass(kind))
+
+
+def key_types(keys: type) -> dict[str, Any]:
+    """The types of an object's keys with their notes, in the order of its JSON."""
+    if not issubclass(keys, Keys):
+        return get_type_hints(keys, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(keys.__mro__):
+        if issubclass(base, Keys) and base is not Keys:
+            own = _own_types(base)
+            record, names = base._source
+            for name in [*names, *(name for name in own if name not in names)]:
+                hints[name] = own[name] if name in own else _type_in(record, name)
+    return {name: hints[name] for name in keys.order or hints}
+
+
+def _own_types(kind: type) -> dict[str, Any]:
+    names = {name: hint for name, hint in get_annotations(kind).items() if name not in ("order", "_source")}
+    alone = type(kind.__name__, (), {"__annotations__": names})
+    return get_type_hints(alone, vars(sys.modules[kind.__module__]), include_extras=True)
+
+
+def _type_in(record: type | str | None, name: str) -> Any:
+    """The type of a field or property of a record."""
+    if isinstance(record, str):
+        module, _, kind = record.partition(":")
+        return _type_in(getattr(import_module(module), kind), name)
+    for base in record.__mro__ if record else ():
+        named = vars(base).get(name)
+        if isinstance(named, property | cached_property):
+            getter = named.fget if isinstance(named, property) else named.func
+            return get_type_hints(getter, include_extras=True)["return"]
+        if name in get_annotations(base):
+            alone = type(name, (), {"__annotations__": {name: get_annotations(base)[name]}})
+            return get_type_hints(alone, vars(sys.modules[base.__module__]), include_extras=True)[name]
+    raise AttributeError(f"{record} has no {name}")
+
+
+def derive(keys: type[Keys], record: object, /, **others: object) -> dict[str, Any]:
     """The object for a record, with the objects inside it; ``others`` are values, or records of objects, by key."""
-    origins = _origins(keys)  # type: ignore[arg-type]  # every class is hashable
-    return keys(
-        **{
-            name: _derive(inner, others[name] if name in others else find(record), many=many)
-            for name, find, inner, many in origins
-        }
-    )
+    return {
+        name.rstrip("_"): _derive(inner, others[name] if name in others else find(record), many=many)
+        for name, find, inner, many in _origins(keys)  # type: ignore[arg-type]  # every class is hashable
+    }
 
 
 @cache
 def _origins(keys: type[Keys]) -> tuple[tuple[str, Any, type[Keys] | None, bool], ...]:
     """For each key how its value is found, the class of the objects in it, and whether it has many of them."""
-    hints = get_type_hints(keys, include_extras=True)
-    notes = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     return tuple(
-        (name, next(filter(callable, notes[name]), of(name)), _inner(hint), _is_many(hint))
-        for name, hint in hints.items()
+        (
+            name,
+            next(filter(callable, getattr(hint, "__metadata__", ())), of(name)),
+            next(_list_inner(hint), None),
+            _is_many(hint),
+        )
+        for name, hint in key_types(keys).items()
     )
 
 
@@ -59,14 +109,15 @@ def _is_many(hint: Any) -> bool:
     return get_origin(hint) is tuple or any(map(_is_many, get_args(hint)))
 
 
-def _inner(hint: Any) -> type[Keys] | None:
+def _list_inner(hint: Any) -> Iterator[type[Keys]]:
     if isinstance(hint, type) and issubclass(hint, Keys):
-        return hint
-    return next(filter(None, map(_inner, get_args(hint))), None)
+        yield hint
+    for inner in get_args(hint):
+        yield from _list_inner(inner)
 
 
 def _derive(keys: type[Keys] | None, value: Any, *, many: bool) -> Any:
-    if keys is None or value is None or isinstance(value, Keys):
+    if keys is None or value is None or isinstance(value, dict):
         return value
     return tuple(_derive(keys, each, many=False) for each in value) if many else derive(keys, value)
 
@@ -86,4 +137,17 @@ def parse(keys: type[Object], value: object) -> Object:
     A key that older documents lack has a default. Raises KeyError for another key that is missing, ValueError for a
     value of another type than declared.
     """
+    _make_records(keys)  # type: ignore[arg-type]
     return cast(Object, parse_record(keys, value))
+
+
+@cache
+def _make_records(keys: type[Keys]) -> None:
+    """Make dataclasses of an object and those in it, which are none until a document is read."""
+    for base in reversed(keys.__mro__):
+        if issubclass(base, Keys) and base is not Keys:
+            for hint in _own_types(base).values():
+                for inner in _list_inner(hint):
+                    _make_records(inner)  # type: ignore[arg-type]
+            if "__dataclass_fields__" not in vars(base):
+                dataclass(frozen=True, kw_only=True)(base)

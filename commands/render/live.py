@@ -14,6 +14,7 @@ from ckpt.live.sink.records import SinkKind
 from ckpt.texts import instant, plural
 
 from .blocks import Block, Heading, Item
+from .document import Document
 from .keys import Keys, derive, of
 
 _PARTITIONS = 8  # how many partitions are shown
@@ -106,7 +107,7 @@ class LiveKeys(Keys):
     partitions: Annotated[tuple[_LivePartition, ...], "of the checkpoint, and those that have come since", of("parts")]
 
 
-def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> LiveKeys | None:
+def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> Document | None:
     """One source as it is now; None where it was not asked."""
     outlook = next((each for each in outlooks if each.live.index == index), None)
     return None if outlook is None or outlook.live.not_asked is not None else derive(LiveKeys, outlook)

@@ -11,7 +11,7 @@ from ckpt.model import Json
 
 from .blocks import Block, Heading, Item, Page, show_call
 from .change import ChangeReport
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys
+from .change_keys import ChangeDocument, ReplayKeys
 from .document import Document
 from .inspection import ReadRangeKeys
 from .keys import Keys, of
@@ -26,31 +26,24 @@ class _NewEnd(Keys):
     to: Annotated[Json, "the new one", of("range.end")]
 
 
-class _Request(Keys):
-    batch: Annotated[int | None, "the latest batch, whose end changes; null if there is no plan"]
-    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
-    needed: Annotated[bool, "the offsets are others than now"]
-
-
 class _Skipped(Keys):
     batch: Annotated[int, "the batch that would have read them, or begun to", lambda plan: (plan.batch or 0) + 1]
     sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
 
 
-class _Result(Keys):
+class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources needed", result="skipped"):
+    """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
+
+    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
+    needed: Annotated[bool, "the offsets are others than now"]
+    replay: Annotated[
+        tuple[ReplayKeys, ...],
+        "what the first batch reads that was read before: of an uncommitted batch its whole range",
+    ]
     skipped: Annotated[
         tuple[_Skipped, ...],
         "rows that the query then never reads: `--accept-skip`",
         lambda plan: (plan,) if plan.skipped else (),
-    ]
-
-
-class OffsetsDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
-    """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
-
-    replay: Annotated[
-        tuple[ReplayKeys, ...],
-        "what the first batch reads that was read before: of an uncommitted batch its whole range",
     ]
 
 

@@ -23,7 +23,7 @@ from .reports import Exit, Report
 from .state import show_state
 
 if TYPE_CHECKING:
-    from .inspection import InspectionDocument
+    from .document import Document
 
 _SOURCES = 10  # how many sources are named
 _NOT_ASKED = {
@@ -47,7 +47,7 @@ class InspectionReport(Report[Inspection]):
             return Exit.FAILED
         return Exit.OK if self.record.sound else Exit.FOUND
 
-    def document(self) -> "InspectionDocument":
+    def document(self) -> "Document":
         """The document of ``ckpt inspect``, whose keys a page does without."""
         from .inspection import InspectionDocument, finding_keys, source_keys
         from .keys import derive

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from ckpt.advice import call, words
-from ckpt.changes.offsets.exchange import Positions
+from ckpt.changes.offsets.exchange import Position, Positions
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.model import Json
 
@@ -18,7 +18,9 @@ from .reports import Exit, Report
 _SHOWN = 20  # how many sources are named
 
 
-class _Position(Keys):
+class _Position(
+    Keys, record=Position, keys="index name type from_ to amount unit rows reader_option conditions no_option"
+):
     index: Annotated[int, of("view.index")]
     name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
     type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
@@ -35,11 +37,6 @@ class _Position(Keys):
         lambda source: getattr(source.range.advance, "amount", None),
     ]
     unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
-    rows: Annotated[
-        int | None,
-        "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
-        "hold any number of rows",
-    ]
     reader_option: Annotated[
         Mapping[str, str],
         "object: options of `DataStreamReader` with which a reader begins where the batch ends, all strings; empty if "
@@ -50,15 +47,12 @@ class _Position(Keys):
     no_option: Annotated[str | None, "why no option says it", of("refused")]
 
 
-class PositionsDocument(DocumentKeys):
+class PositionsDocument(DocumentKeys, record=Positions, keys="checkpoint batch committed sources warnings refused"):
     """The document of ``ckpt offsets show``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    batch: Annotated[int | None, "the one shown; null if there is none"]
-    committed: bool
     sources: Annotated[tuple[_Position, ...], "in the order of the query"]
     warnings: Sentences
-    refused: Annotated[str | None, "why nothing can be shown"]
 
 
 class PositionsReport(Report[Positions]):

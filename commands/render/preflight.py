@@ -1,7 +1,7 @@
 """Report of ``ckpt preflight``: start or hold, the reasons, and what it cannot see."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.advice import Hole, Option, Words, call, words
@@ -11,7 +11,7 @@ from ckpt.texts import plural
 
 from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
 from .change_keys import StepKeys
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .findings import show_findings, show_next
 from .inspection import CheckpointKeys, FindingKeys, RestartKeys, SourceKeys, finding_keys, source_keys
 from .keys import Keys, derive, of
@@ -44,10 +44,7 @@ class _Query(Keys):
     ]
 
 
-class _Fixed(Keys):
-    fix: Annotated[str, "as `ways[].name` of `ckpt repair` names it, or `relocate`"]
-    does: Annotated[str, "for people; its words are not fixed"]
-    backup: Annotated[str, "the folder with the original files"]
+class _Fixed(Keys, record="ckpt.changes.fixes.unattended:AppliedFix", keys="fix does backup steps"):
     steps: Annotated[tuple[StepKeys, ...], "in order"]
 
 
@@ -87,7 +84,7 @@ class PreflightReport(Report[Readiness]):
     def exit(self) -> Exit:
         return Exit.OK if self.record.go else Exit.FOUND
 
-    def document(self) -> PreflightDocument:
+    def document(self) -> Document:
         inspection = self.record.inspection
         sources = [source_keys(source, inspection.live) for source in inspection.sources]
         fixed = [derive(_Fixed, fix) for fix in self.outcome.fixed] if self.outcome else []
@@ -157,8 +154,8 @@ class RecordedPreflightReport(PreflightReport):
         "sink": words("which batches the sink has: where the checkpoint is, {sink}", sink=_SINK),
     }
 
-    def document(self) -> PreflightDocument:
-        return replace(super().document(), checkpoint=self.checkpoint)
+    def document(self) -> Document:
+        return {**super().document(), "checkpoint": self.checkpoint}
 
 
 def _describe_setting(setting: SettingOutlook) -> str:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Annotated
 
 from ckpt.advice import Step, words
+from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
-from ckpt.model import Provider, ToProvider
+from ckpt.model import Provider
 
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, spell
 from .book import BOOK
@@ -25,23 +26,15 @@ _CARRIES = {
 _EXITS = {MoveOutcome.POSSIBLE: Exit.FOUND, MoveOutcome.NO_WAY: Exit.FAILED, MoveOutcome.REFUSED: Exit.FAILED}
 
 
-class _Operator(Keys):
+class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
     id: Annotated[int, of("operator")]
-    name: Annotated[str | None, "Spark before 4.0 does not record it"]
     kind: Annotated[
         str | None, "for people; its words are not fixed; null: the same query continues, whatever it is", of("family")
     ]
-    carry: Annotated[
-        Carry,
-        "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
-        "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
-    ]
-    why: ForPeople
 
 
-class _Handoff(Keys):
+class _Handoff(Keys, record=Handoff, keys="batch exact doubts"):
     batch: int | None
-    exact: bool
     doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
 
 
@@ -52,12 +45,13 @@ class MigrationStepKeys(Keys):
     command: Annotated[str | None, "a line of a shell", lambda step: step.line and spell(step.line)]
 
 
-class ProviderDocument(DocumentKeys):
+_KEYS = "checkpoint to outcome provider recorded operators handoff confs steps remains refused"
+
+
+class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
     """The document of ``ckpt migrate provider``."""
 
     checkpoint: Annotated[CheckpointKeys, of("handoff.inspection")]
-    to: ToProvider
-    outcome: MoveOutcome
     provider: Annotated[Provider | None, "of the checkpoint"]
     recorded: Annotated[str | None, "the class that the latest offsets record; no session overrides it"]
     operators: Annotated[
@@ -67,7 +61,6 @@ class ProviderDocument(DocumentKeys):
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
     steps: Annotated[tuple[MigrationStepKeys, ...], "if it is possible: what to do, in order"]
     remains: Annotated[tuple[MigrationStepKeys, ...], "if it is not: what can be done instead"]
-    refused: str | None
 
 
 class ProviderReport(Report[ProviderMove]):

@@ -12,7 +12,7 @@ from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
 from .change import ChangeReport
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, RemovalKeys
+from .change_keys import ChangeDocument, RemovalKeys
 from .inspection import RestartKeys
 from .keys import Keys
 
@@ -35,14 +35,6 @@ def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[FileStep]:
     return [step for step in plan.steps if step.path in wanted]
 
 
-class _Request(Keys):
-    keep_batches: Annotated[
-        int | None, "how many of the newest batches keep their state; null if the logs do not say, and after an undo"
-    ]
-    oldest_version: Annotated[int | None, "of state, that stays loadable"]
-    needed: Annotated[bool, "there is something that could go"]
-
-
 class _Pruned(Keys):
     kind: Annotated[
         PruneReason,
@@ -53,22 +45,22 @@ class _Pruned(Keys):
     bytes: int
 
 
-def _derive_pruned(plan: PrunePlan) -> list[_Pruned]:
+def _derive_pruned(plan: PrunePlan) -> list[dict[str, object]]:
     steps_by_kind = [(pruned.kind, _find_steps(plan, pruned)) for pruned in plan.pruned]
-    return [_Pruned(kind=kind, files=len(steps), bytes=sum(map(_size_of, steps))) for kind, steps in steps_by_kind]
+    return [{"kind": kind, "files": len(steps), "bytes": sum(map(_size_of, steps))} for kind, steps in steps_by_kind]
 
 
-class _Result(Keys):
-    bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
-    pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
-
-
-class PruneDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+class PruneDocument(
+    ChangeDocument, record=PrunePlan, request="keep_batches oldest_version needed", result="bytes pruned"
+):
     """The document of ``ckpt prune``."""
 
+    needed: Annotated[bool, "there is something that could go"]
     steps: Annotated[tuple[RemovalKeys, ...], "in order"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: the same; empty if there are none"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
+    bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
+    pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
     in_sinks: Annotated[tuple[()], "always empty: no sink gets other rows than before"]
 
 

@@ -24,16 +24,17 @@ _EXITS = {
 }
 
 
-class RealTimeDocument(DocumentKeys):
+_KEYS = "checkpoint spark outcome restart steps warnings refused"
+
+
+class RealTimeDocument(DocumentKeys, record=RealTimeMove, keys=_KEYS):
     """The document of ``ckpt migrate real-time``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     spark: Annotated[str, "the version that is to run the query in real-time mode"]
-    outcome: RealTimeOutcome
     restart: Annotated[RestartKeys, "the next start in real-time mode, as the checkpoint is", of("forecast")]
     steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
     warnings: tuple[ForPeople, ...]
-    refused: str | None
 
 
 class RealTimeReport(Report[RealTimeMove]):

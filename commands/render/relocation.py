@@ -6,34 +6,20 @@ from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, do, words
 from ckpt.advice.calls import Value
-from ckpt.changes.relocate.plan import OutsidePaths, RelocationPlan
+from ckpt.changes.relocate.plan import RelocationPlan
 from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Next, bullets
 from .change import ChangeReport, lower
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, WritingStepKeys
+from .change_keys import ChangeDocument, WritingStepKeys
 from .inspection import CheckpointKeys, RestartKeys
-from .keys import Keys, of
+from .keys import of
 
 
-class _Request(Keys):
-    to: Annotated[
-        str | None,
-        "the root from which Spark opens it, as Spark records it; null if no path is recorded, and after an undo",
-    ]
-    recorded: tuple[Annotated[str, "a root where operator metadata looked for schemas"], ...]
-    needed: Annotated[bool, "operator metadata names schemas outside `to`"]
-
-
-class _Result(Keys):
-    held: Annotated[
-        tuple[OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
-    ]
-
-
-class RelocationDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to recorded needed", result="held"):
     """The document of ``ckpt relocate``."""
 
+    needed: Annotated[bool, "operator metadata names schemas outside `to`"]
     checkpoint: Annotated[CheckpointKeys, "in its current location, before anything was changed", of("inspection")]
     steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
     before: Annotated[tuple[RestartKeys, ...], "forecasts for its current location, without the steps"]

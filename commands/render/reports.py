@@ -1,6 +1,6 @@
 """A report of a command: exit code, page and document."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar, get_args
@@ -49,8 +49,8 @@ class Report(Generic[Record]):
         """How the run ends."""
         return Exit.OK
 
-    def document(self) -> object:
-        """For programs: a dataclass or mapping with the keys of ``docs/contract.md`` in their order."""
+    def document(self) -> Mapping[str, Any]:
+        """For programs: a mapping with the keys of ``docs/contract.md`` in their order."""
         return derive(self.keys, self.record)
 
     def page(self) -> Page:

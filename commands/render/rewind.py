@@ -8,41 +8,28 @@ from ckpt.advice import Advice, Code, Words, words
 from ckpt.advice.calls import Value
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
+from ckpt.live.sink.versions import SinkVersion
 from ckpt.texts import plural, size
 
 from .blocks import Block, Heading
 from .change import ChangeReport, start_anew
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, StepKeys
+from .change_keys import ChangeDocument
 from .keys import Keys
 
 
-class _Request(Keys):
-    to_batch: Annotated[int | None, "the last batch that counts; null after an undo"]
-    replayed: Annotated[Replayed, "as `--replay`"]
+class _TableKeys(Keys, record=SinkVersion, keys="number newest batch is_current others statement"): ...
+
+
+class RewindDocument(
+    ChangeDocument, record=RewindPlan, request="to_batch replayed needed", result="table restores possible"
+):
+    """The document of ``ckpt rewind``."""
+
     needed: Annotated[bool, "there are files of later batches, or the batch cannot be gone back to"]
-
-
-class _TableKeys(Keys):
-    number: Annotated[int, "of the version, or the id of the snapshot"]
-    newest: Annotated[int, "that the table has now"]
-    batch: Annotated[int | None, "the newest of the query whose rows it had; null: none"]
-    is_current: Annotated[bool, "the table has the rows of that version now"]
-    others: Annotated[tuple[str, ...], "later commits of others, which a restore also removes"]
-    statement: Annotated[str, "of SQL that restores it"]
-
-
-class _Result(Keys):
     table: Annotated[_TableKeys | None, "the version of `--to-sink-version`; null without"]
-    restores: Annotated[bool, "as `--restore-sink`, where that is needed"]
     possible: Annotated[
         tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "batches that can be gone back to, judging by names"
     ]
-
-
-class RewindDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
-    """The document of ``ckpt rewind``."""
-
-    steps: Annotated[tuple[StepKeys, ...], "in order"]
 
 
 @dataclass(frozen=True, slots=True)

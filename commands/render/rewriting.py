@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.advice import UNKNOWN_ROWS, Call, Do, Hole, call, do, run, words
@@ -15,9 +15,9 @@ from ckpt.texts import instant, plural, size, span
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Table, Tone, bullets, more, page_of, show_call
 from .book import BOOK
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys
-from .keys import ForPeople, Keys, Span, derive, of
+from .keys import Keys, Span, derive, of
 from .page import show_title
 from .reports import Exit, Report
 from .rows import UnitKeys
@@ -28,33 +28,28 @@ if TYPE_CHECKING:
 _SHOWN = 5  # keys
 
 
-class _NewUnit(Keys):
+_PLAN = "ckpt.new.rewrite.plan:"
+_NEW = """checkpoint into batch provider partitions format_version query_id new_id planned_batch planned_state settings
+starts_with stopped units refused written files bytes"""
+
+
+class _NewUnit(Keys, record=f"{_PLAN}RewrittenUnit", keys="unit rows partitions"):
     unit: UnitKeys
     rows: Annotated[int | None, "that the new one has; null if nothing was written"]
-    partitions: int
 
 
-class NewCheckpointDocument(DocumentKeys):
+class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     """The keys of both documents."""
 
     checkpoint: Annotated[CheckpointKeys, "the old one"]
-    into: Annotated[str, "as given"]
     batch: Annotated[int, "whose state the new one has"]
     provider: Annotated[str, "`hdfs` or `rocksdb`", of("new.provider")]
     partitions: Annotated[int, of("new.partitions")]
     format_version: Annotated[int, "state store checkpoint format", of("new.version")]
-    query_id: Annotated[str | None, "of the new one"]
-    new_id: bool
     planned_batch: Annotated[
         int | None,
         "the batch that is planned and not committed, which a start runs first; null if there is none",
         of("planned"),
-    ]
-    planned_state: Annotated[
-        Literal["written", "none", "left-out"] | None,
-        "of the state of that batch: `written`; `none` if a start on the old one would find none either; `left-out` if "
-        "the old one has it and the new one cannot: if a sink that skips known batch ids has the batch, one start into "
-        "`noop` comes first",
     ]
     settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
     starts_with: Annotated[
@@ -64,16 +59,9 @@ class NewCheckpointDocument(DocumentKeys):
     stopped: Annotated[tuple[str, ...], "Spark versions that can start the old one, and not the new one"]
     units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
-    written: bool
-    files: Annotated[int, "written"]
-    bytes: int
 
 
-class _RewrittenUnit(_NewUnit):
-    dropped: Annotated[
-        int | None,
-        "rows that were left out; null if nothing was written, or if no key or condition applies to this unit",
-    ]
+class _RewrittenUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="dropped judged"):
     judged: Annotated[
         Literal["key", "row"] | None,
         "what is left out as a whole: a key with everything that is kept for it, or a row; null if no key or "
@@ -81,11 +69,7 @@ class _RewrittenUnit(_NewUnit):
     ]
 
 
-class _LostPartition(Keys):
-    operator: int
-    partition: int
-    keys: Annotated[int | None, "in all stores of the operator there; null if no file records it"]
-    why: ForPeople
+class _LostPartition(Keys, record="ckpt.state.native.salvage:LostPartition", keys="operator partition keys why"): ...
 
 
 class _MergedCheckpoint(Keys):
@@ -94,19 +78,13 @@ class _MergedCheckpoint(Keys):
     batch: Annotated[int, "its newest committed batch"]
 
 
-class _MergedSource(Keys):
-    checkpoint: Annotated[int, "its place in `merged`"]
+class _MergedSource(Keys, record="ckpt.new.rewrite.union:UnitedSource", keys="checkpoint source type"):
     source: Annotated[int, "its number there", of("was")]
     type: Annotated[str, "the kind of source", of("view.type")]
 
 
-class _NewPart(Keys):
-    into: Annotated[str, "as given"]
-    where: Annotated[str | None, "its condition"]
+class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written files bytes units"):
     query_id: str | None
-    written: bool
-    files: Annotated[int, "written"]
-    bytes: int
     units: tuple[_RewrittenUnit, ...]
 
 
@@ -117,16 +95,30 @@ class RewriteDocument(NewCheckpointDocument):
     sources: Annotated[
         tuple[_MergedSource, ...], "likewise: the sources that the new query must have, in its order", of("new_sources")
     ]
-    watermark_ms: Annotated[int | None, "likewise: the lowest watermark, which the new one has; null of one old one"]
+    watermark_ms: Annotated[
+        int | None,
+        "likewise: the lowest watermark, which the new one has; null of one old one",
+        lambda rewrite: min(rewrite.union.watermarks_ms) if rewrite.union else None,
+    ]
     watermarks_differ: Annotated[
-        bool, "likewise: rows between the lowest and the highest, late before for some of the queries, are read"
+        bool,
+        "likewise: rows between the lowest and the highest, late before for some of the queries, are read",
+        lambda rewrite: rewrite.late_from_ms is not None,
     ]
     parts: Annotated[
         tuple[_NewPart, ...], "of several new ones: each; the keys above are of the first one. Of one new one empty"
     ]
 
-    lost: Annotated[tuple[_LostPartition, ...], "with `--salvage`: what cannot be read; its keys are new to the query"]
-    read_again: Annotated[Span | None, "with `--salvage`: the committed batches after `batch`, which run again"]
+    lost: Annotated[
+        tuple[_LostPartition, ...],
+        "with `--salvage`: what cannot be read; its keys are new to the query",
+        lambda rewrite: rewrite.salvage.lost if rewrite.salvage else (),
+    ]
+    read_again: Annotated[
+        Span | None,
+        "with `--salvage`: the committed batches after `batch`, which run again",
+        lambda rewrite: rewrite.salvage and rewrite.salvage.again,
+    ]
     units: tuple[_RewrittenUnit, ...]
     unseen_keys: Annotated[
         tuple[Annotated[Json, "columns and values, as given"], ...],
@@ -135,9 +127,8 @@ class RewriteDocument(NewCheckpointDocument):
     ]
 
 
-class _ImportedUnit(_NewUnit):
+class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"):
     rows: Annotated[int | None, "that the new one has; null if it is refused"]
-    exported: Annotated[int | None, "that the export had as it was written; null if its manifest does not say so"]
 
 
 class ImportDocument(NewCheckpointDocument):
@@ -162,27 +153,13 @@ class RewriteReport(Report["Rewrite"]):
     def exit(self) -> Exit:
         return Exit.FAILED if self.record.refused else Exit.OK
 
-    def document(self) -> NewCheckpointDocument:
-        units = [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in self.record.units]
-        salvage = self.record.salvage
-        return derive(
-            RewriteDocument,
-            self.record,
-            checkpoint=self._checkpoint,
-            units=units,
-            watermark_ms=min(self.record.union.watermarks_ms) if self.record.union else None,
-            watermarks_differ=self.record.late_from_ms is not None,
-            parts=[
-                derive(
-                    _NewPart,
-                    part,
-                    units=[derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in part.units],
-                )
-                for part in self.record.parts
-            ],
-            lost=salvage.lost if salvage else (),
-            read_again=salvage.again if salvage else None,
-        )
+    def document(self) -> Document:
+        parts = [derive(_NewPart, part, units=self._derive_units(part)) for part in self.record.parts]
+        units = self._derive_units(self.record)
+        return derive(RewriteDocument, self.record, checkpoint=self._checkpoint, units=units, parts=parts)
+
+    def _derive_units(self, rewrite: "Rewrite") -> list[Document]:
+        return [derive(_RewrittenUnit, unit, judged=self._name_judged(unit)) for unit in rewrite.units]
 
     def page(self) -> Page:
         title = show_title(self.record.inspection)
@@ -250,8 +227,8 @@ class RewriteReport(Report["Rewrite"]):
         yield Heading("Started by", versions + (stopped if rewrite.stopped else ""))
 
     @property
-    def _checkpoint(self) -> CheckpointKeys:
-        return replace(derive(CheckpointKeys, self.record.inspection), path=self.source)
+    def _checkpoint(self) -> Document:
+        return derive(CheckpointKeys, self.record.inspection, path=self.source)
 
     @property
     def _state(self) -> str:
@@ -411,7 +388,7 @@ class ImportReport(RewriteReport):
 
     checked = "every row checked; read again, and as many"
 
-    def document(self) -> ImportDocument:
+    def document(self) -> Document:
         return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)
 
     def _describe_rows(self, rewritten: "RewrittenUnit") -> str:

@@ -13,7 +13,7 @@ from ckpt.texts import plural
 
 from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, more, page_of
 from .book import BOOK
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .keys import Keys, derive, itself, of
 from .reports import Exit, Report
 
@@ -63,7 +63,10 @@ class UnitDocument(StateDocument):
     batch: Annotated[int, "the state is that as of this batch", of("moment.batch")]
 
 
-class RowsDocument(UnitDocument):
+_KEYS = "columns rows more partition foreign_snapshots"
+
+
+class RowsDocument(UnitDocument, record="ckpt.state.native.show:StateRows", keys=_KEYS):
     """The document of ``ckpt state show``."""
 
     columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
@@ -74,11 +77,6 @@ class RowsDocument(UnitDocument):
             "base64; a map is an object if its keys are strings, otherwise a list of {key, value}",
         ],
         ...,
-    ]
-    more: Annotated[bool, "there are more rows than `--limit`"]
-    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
-    foreign_snapshots: Annotated[
-        tuple[str, ...], "snapshots that are read, and hold other rows than the deltas or changelogs up to them"
     ]
 
 
@@ -94,21 +92,8 @@ class CountsDocument(StateDocument):
     units: Annotated[tuple[_Count, ...], "parts of the state that together hold what was asked for once"]
 
 
-class _ChangedRow(Keys):
-    change: Literal["added", "removed", "changed"]
-    key: Annotated[
-        Json, "the columns of the key, as in `rows` of `ckpt state show`; of a row without a key all columns"
-    ]
-    before: Annotated[Json, "the other columns in the earlier state, or null"]
-    after: Annotated[Json, "the other columns in the later state, or null"]
-
-
-class _UnitDiff(Keys):
+class _UnitDiff(Keys, record="ckpt.state.native.diff:UnitDiff", keys="unit added removed changed rows"):
     unit: UnitKeys
-    added: Annotated[int, "keys, or rows, that only the later state has"]
-    removed: Annotated[int, "that only the earlier state has"]
-    changed: Annotated[int, "keys with another value"]
-    rows: Annotated[tuple[_ChangedRow, ...], "some of them"]
 
 
 class DiffDocument(StateDocument):
@@ -120,26 +105,10 @@ class DiffDocument(StateDocument):
     units: Annotated[tuple[_UnitDiff, ...], "parts of the state that fit the options"]
 
 
-class _HeavyKey(Keys):
-    key: Annotated[Json, "an object with a value for each column, as in `rows` of `ckpt state show`"]
-    rows: int
-    bytes: Annotated[int, "of their values as they are stored, before compression"]
-    partition: int
-
-
-class _PartitionSize(Keys):
-    partition: int
-    keys: Annotated[int, "different keys"]
-    rows: int
-    bytes: Annotated[int, "as of `keys[].bytes`"]
-
-
-class SizesDocument(UnitDocument):
+class SizesDocument(UnitDocument, record="ckpt.state.native.show:StateSizes", keys="columns keys partitions"):
     """The document of ``ckpt state keys``."""
 
     columns: Annotated[tuple[ColumnKeys, ...], "those of the key, as in `ckpt state show`"]
-    keys: Annotated[tuple[_HeavyKey, ...], "the heaviest, heaviest first"]
-    partitions: Annotated[tuple[_PartitionSize, ...], "every one that has rows"]
 
 
 class RowsReport(Report["StateRows"]):
@@ -181,9 +150,9 @@ class DiffReport(Report["StateDiff"]):
     def exit(self) -> Exit:
         return Exit.FOUND if any(unit.added or unit.removed or unit.changed for unit in self.record.units) else Exit.OK
 
-    def document(self) -> DiffDocument:
-        before = StateOwnerKeys(path=self.record.checkpoint, query_id=self.record.before.query_id)
-        after = StateOwnerKeys(path=self.record.other, query_id=self.record.after.query_id)
+    def document(self) -> Document:
+        before = {"path": self.record.checkpoint, "query_id": self.record.before.query_id}
+        after = {"path": self.record.other, "query_id": self.record.after.query_id}
         return derive(DiffDocument, self.record, checkpoint=before, other=after)
 
     def page(self) -> Page:

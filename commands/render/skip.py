@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, call, do, words
-from ckpt.changes.skip.plan import Skipped, SkipPlan
+from ckpt.changes.skip.plan import SkipPlan
 from ckpt.inspection.inspection import gather_known
 from ckpt.model import Json
 from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
@@ -13,7 +13,7 @@ from ckpt.restart.diagnoses.sinks import SINK_LOG_WILL_BREAK
 from .blocks import Block, Heading, Item, Line, more, show_call
 from .book import BOOK
 from .change import ChangeReport
-from .change_keys import ChangeBody, ChangeHead, ChangeTail
+from .change_keys import ChangeDocument
 from .inspection import ReadRangeKeys
 from .keys import Keys, derive
 from .page import range_text
@@ -33,28 +33,22 @@ class _Source(ReadRangeKeys):
     ]
 
 
-def _derive_sources(skipped: Skipped) -> list[_Source]:
-    return [
-        derive(_Source, source.range, reader_option=source.options, files=source.files) for source in skipped.sources
+class _Skipped(Keys):
+    batch: int
+    sources: Annotated[
+        tuple[_Source, ...],
+        lambda skipped: [
+            derive(_Source, source.range, reader_option=source.options, files=source.files)
+            for source in skipped.sources
+        ],
     ]
 
 
-class _Skipped(Keys):
-    batch: int
-    sources: Annotated[tuple[_Source, ...], _derive_sources]
-
-
-class _Request(Keys):
-    needed: Annotated[bool, "the latest batch is not committed"]
-
-
-class _Result(Keys):
-    skipped: Annotated[tuple[_Skipped, ...], "the batch that is left out"]
-
-
-class SkipDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
+class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="skipped"):
     """The document of ``ckpt skip``."""
 
+    needed: Annotated[bool, "the latest batch is not committed"]
+    skipped: Annotated[tuple[_Skipped, ...], "the batch that is left out"]
     replay: Annotated[tuple[()], "always empty: no row is read again"]
 
 

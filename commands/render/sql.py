@@ -8,7 +8,6 @@ from ckpt.texts import plural
 
 from .blocks import Block, Headline, Page, Tone, page_of
 from .document import DocumentKeys
-from .keys import Keys
 from .reports import Exit, Report
 from .rows import tabulate_rows
 
@@ -16,17 +15,9 @@ if TYPE_CHECKING:
     from ckpt.tables.answers import Answer  # noqa: F401  (named by a base)
 
 
-class AnswerColumnKeys(Keys):
-    """A column of an answer."""
-
-    name: Annotated[str, "unique: of two that are called `count`, the later is `count_2`"]
-    type: Annotated[str, "as DuckDB writes types"]
-
-
-class AnswerDocument(DocumentKeys):
+class AnswerDocument(DocumentKeys, record="ckpt.tables.answers:Answer", keys="columns rows problems"):
     """The document of ``ckpt sql``."""
 
-    columns: tuple[AnswerColumnKeys, ...]
     rows: tuple[
         Annotated[Json, "an object with a value for each column, written as in `rows` of `ckpt state show`"], ...
     ]

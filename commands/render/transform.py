@@ -25,9 +25,9 @@ from ckpt.texts import instant, plural, quote_path
 
 from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, page_of, show_warnings
 from .book import BOOK
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys
-from .keys import Keys, Sentences, derive, of
+from .keys import Keys, Sentences, derive, key_types, of
 from .page import show_title
 from .reports import Exit, Report
 
@@ -118,13 +118,16 @@ class RefusalReport(Report[TransformRefused]):
     def exit(self) -> Exit:
         return Exit.FAILED
 
-    def document(self) -> TransformDocument:
-        handoff = self.record.handoff
-        return TransformDocument(
-            checkpoint=derive(CheckpointKeys, handoff.inspection),
+    def document(self) -> Document:
+        handoff, defaults = self.record.handoff, vars(TransformDocument)
+        return derive(
+            TransformDocument,
+            self.record,
+            **{name: defaults[name] for name in key_types(TransformDocument) if name in defaults},
+            checkpoint=handoff.inspection,
             action="plan" if self.plans else "write",
             to=spark_uri(self.to),
-            format=self.format,  # type: ignore[arg-type]  # the command takes these two only
+            format=self.format,
             api=self.api,
             batch=handoff.batch,
             refused=str(self.record),

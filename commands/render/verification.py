@@ -10,7 +10,7 @@ from ckpt.state.verify.verify import StateVerification
 from ckpt.texts import batch_ranges, plural, size
 
 from .blocks import Block, Heading, Headline, Item, Page, Tone, more, page_of, show_call
-from .document import DocumentKeys
+from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, Keys, derive
 from .page import forecast_cases, show_title
@@ -28,14 +28,14 @@ class _Damage(Keys):
     detail: ForPeople
 
 
-class VerificationDocument(DocumentKeys):
+_KEYS = "checkpoint files bytes damages unknown reasons loadable restart"
+
+
+class VerificationDocument(DocumentKeys, record=StateVerification, keys=_KEYS):
     """The document of ``ckpt state verify``."""
 
     checkpoint: CheckpointKeys
-    files: Annotated[int, "of which every byte was read"]
-    bytes: int
     damages: Annotated[tuple[_Damage, ...], "by path"]
-    unknown: tuple[Annotated[str, "a file that has nothing to be checked against, or that could not be read"], ...]
     reasons: Annotated[
         tuple[ForPeople, ...],
         "why, for each of `unknown`",
@@ -58,7 +58,7 @@ class VerificationReport(Report[StateVerification]):
     def exit(self) -> Exit:
         return Exit.FOUND if self.record.damages else Exit.OK
 
-    def document(self) -> VerificationDocument:
+    def document(self) -> Document:
         inspection = self._inspection
         return derive(VerificationDocument, self.record, checkpoint=inspection, restart=inspection.forecasts)
 

@@ -20,7 +20,7 @@ from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Item, Next, show_call
 from .change import ChangeReport, start_anew
-from .change_keys import ChangeBody, ChangeHead, ChangeTail, ReplayKeys, WritingStepKeys
+from .change_keys import ChangeDocument, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
 from .page import forecast_cases, show_not_asked
 
@@ -33,13 +33,7 @@ _COSTS = {
 }
 
 
-class _Request(Keys):
-    needed: Annotated[bool, "something is wrong that a fix may help with"]
-
-
-class _Way(Keys):
-    name: WayName
-    recommended: bool
+class _Way(Keys, record=Way, keys="name recommended does steps replay drops refused"):
     does: Annotated[str | None, "for people; its words are not fixed", lambda way: way.does or None]
     steps: Annotated[int, "how many files it changes", lambda way: len(way.plan.steps)]
     replay: Annotated[tuple[ReplayKeys, ...], "as `replay`", lambda way: way.plan.replay or ()]
@@ -47,13 +41,12 @@ class _Way(Keys):
     refused: Annotated[str | None, "why it is not possible", of("plan.refused")]
 
 
-class _Result(Keys):
+class WaysDocument(ChangeDocument, record=WaysPlan, request="needed", result="chosen ways"):
+    """The document of ``ckpt repair``."""
+
+    needed: Annotated[bool, "something is wrong that a fix may help with"]
     chosen: Annotated[WayName | None, "the way that the steps are", lambda plan: plan.chosen and plan.chosen.name]
     ways: Annotated[tuple[_Way, ...], "all there are, cheapest first where they cost alike"]
-
-
-class WaysDocument(ChangeTail, _Result, ChangeBody, _Request, ChangeHead):
-    """The document of ``ckpt repair``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +115,11 @@ class WaysReport(ChangeReport[WaysPlan]):
         return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(*puts),)),))
 
 
-class _AsyncRequest(Keys):
-    strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
-    needed: Annotated[bool, "there is a gap that stops a synchronous start"]
-
-
-class RepairDocument(ChangeTail, ChangeBody, _AsyncRequest, ChangeHead):
+class RepairDocument(ChangeDocument, record=RepairPlan, request="strategy needed"):
     """The document of ``ckpt repair-async``."""
 
+    strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
+    needed: Annotated[bool, "there is a gap that stops a synchronous start"]
     steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
     replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the next synchronous start reads again"]
 

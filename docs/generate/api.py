@@ -112,8 +112,10 @@ def _api_entry(name: str, found: Any) -> str:
     if isinstance(node, ast.ClassDef):
         base = "".join(f"({ast.unparse(one)})" for one in node.bases[:1])
         lines = source.splitlines()
-        fields = [lines[one.lineno - 1] for one in node.body if isinstance(one, ast.AnnAssign | ast.Assign)]
-        shown = "\n".join([f"class {name}{base}", *(_DESCRIBED.sub(r": \1\3  # \2", line) for line in fields)])
+        fields = [
+            _show_field(one, lines[one.lineno - 1]) for one in node.body if isinstance(one, ast.AnnAssign | ast.Assign)
+        ]
+        shown = "\n".join([f"class {name}{base}", *fields])
     else:
         assert isinstance(node, ast.FunctionDef)
         node.name, node.body, node.decorator_list = name, [ast.Pass()], []
@@ -121,7 +123,15 @@ def _api_entry(name: str, found: Any) -> str:
     return f"### {name}\n\n```python\n{shown}\n```\n\n{_docstring(inspect.getdoc(found) or '')}\n"
 
 
-_DESCRIBED = re.compile(r': Annotated\[(.+), "(.+)"\](.*)$')
+def _show_field(node: ast.AnnAssign | ast.Assign, line: str) -> str:
+    """A field as it stands in the class; what ``Annotated`` says of it as a comment."""
+    match node:
+        case ast.AnnAssign(ast.Name(name), ast.Subscript(ast.Name("Annotated"), ast.Tuple([kind, ast.Constant(note)]))):
+            default = f" = {ast.unparse(node.value)}" if node.value else ""
+            return f"    {name}: {ast.unparse(kind)}{default}  # {note}"
+    return line
+
+
 _SECTION = re.compile(r"^(Args|Raises|Returns):\n((?:    .*\n?|\n)+)", re.M)
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
 from enum import StrEnum
 from importlib import import_module
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from ckpt.advice import Words
 from ckpt.versions import Spark
 
 from .app import script
@@ -50,7 +50,8 @@ DOCUMENTS = {
 }
 """Module and class of each declared document; ``docs/contract.md`` has the keys of the others as they are."""
 _KEY_TABLE = r"(### JSON of `ckpt {}`\n(?:[^|\n][^\n]*\n|\n)*)(?:\|[^\n]*\n)+"
-_JSON_TYPES = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
+_JSON_TYPES: dict[Any, str] = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
+_JSON_TYPES |= {Words: "string", Spark: "string"}
 
 
 def contract_page() -> str:
@@ -58,12 +59,16 @@ def contract_page() -> str:
     text = CONTRACT.read_text(encoding="utf-8")
     models: _Models = {}
     for command, (module, name) in DOCUMENTS.items():
-        document = getattr(import_module(f"{script().module.partition('.')[0]}.render.{module}"), name)
+        document = getattr(_render(module), name)
         rows = [f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in document_keys(document, models)]
         table = "".join(["| key | type | meaning |\n|---|---|---|\n", *rows]).replace("|  |\n", "| |\n")
         text = re.sub(_KEY_TABLE.format(command), r"\1" + table.replace("\\", r"\\"), text)
         models = models or {kind: path for path, kind in _objects(document)}
     return re.sub(r"(?m)^(\| `--spark` \|)[^|]*", rf"\1 {', '.join(Spark)} ", text)
+
+
+def _render(module: str) -> Any:
+    return import_module(f"{script().module.partition('.')[0]}.render.{module}")
 
 
 _Models = dict[tuple[Any, bool], str]
@@ -72,8 +77,9 @@ _Models = dict[tuple[Any, bool], str]
 
 def document_keys(document: Any, models: _Models, prefix: str = "", like: Any = None) -> Iterator[tuple[str, str, str]]:
     """The path, type and meaning of each key of a document, in the order of its JSON, but those that ``like`` has."""
-    listed = get_type_hints(like, include_extras=True) if like else {}
-    for name, annotation in get_type_hints(document, include_extras=True).items():
+    key_types = _render("keys").key_types
+    listed = key_types(like) if like else {}
+    for name, annotation in key_types(document).items():
         if listed.get(name) != annotation:
             yield from _key(prefix + name.rstrip("_"), annotation, models)
 
@@ -81,7 +87,7 @@ def document_keys(document: Any, models: _Models, prefix: str = "", like: Any = 
 def _key(path: str, annotation: Any, models: _Models) -> Iterator[tuple[str, str, str]]:
     annotation, meaning = _meaning(annotation)
     kinds = _kinds(annotation)
-    inner = next(filter(is_dataclass, kinds), None)
+    inner = next(filter(_render("keys").is_object, kinds), None)
     like = next((base for base in getattr(inner, "__mro__", ()) if (base, NoneType in kinds) in models), None)
     yield path, f"as `{models[like, NoneType in kinds]}`" if like else _json_type(annotation), meaning
     for kind in kinds:
@@ -93,11 +99,11 @@ def _key(path: str, annotation: Any, models: _Models) -> Iterator[tuple[str, str
 
 def _objects(document: Any, prefix: str = "") -> Iterator[tuple[str, tuple[Any, bool]]]:
     """The path and the class of each object in a document, the last first."""
-    for name, annotation in reversed(get_type_hints(document, include_extras=True).items()):
+    for name, annotation in reversed(_render("keys").key_types(document).items()):
         path, kinds = prefix + name.rstrip("_"), _kinds(_meaning(annotation)[0])
         if get_origin(kinds[0] if kinds else None) is tuple:
             path, kinds = f"{path}[]", _kinds(_meaning(get_args(kinds[0])[0])[0])
-        for kind in filter(is_dataclass, kinds):
+        for kind in filter(_render("keys").is_object, kinds):
             yield from _objects(kind, f"{path}.")
             yield path, (kind, NoneType in kinds)
 
@@ -114,10 +120,11 @@ def _json_type(annotation: Any) -> str:
     for kind in _kinds(annotation):
         if get_origin(kind) is Literal:
             names += (f"`{word}`" for word in get_args(kind))
-        elif isinstance(kind, type) and issubclass(kind, StrEnum):
+        elif isinstance(kind, type) and issubclass(kind, StrEnum) and kind is not Spark:
             names += (f"`{word}`" for word in kind)
         else:
             names.append("list" if get_origin(kind) is tuple else _JSON_TYPES.get(kind, "object"))
+    names = list(dict.fromkeys(names))
     return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]])) or "any"
 
 

@@ -8,7 +8,7 @@ Two at once: the change is locked, and refused if anything is not as it was when
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from ckpt.advice import RowCost
 from ckpt.changes.apply import apply_plan
@@ -35,9 +35,9 @@ _MOST = 3  # fixes one after the other: tidying and a log, and a relocation
 class AppliedFix:
     """A fix that was applied."""
 
-    fix: str  # of ``ckpt repair``, or ``relocate``
-    does: str  # one line
-    backup: str
+    fix: Annotated[str, "as `ways[].name` of `ckpt repair` names it, or `relocate`"]
+    does: Annotated[str, "for people; its words are not fixed"]
+    backup: Annotated[str, "the folder with the original files"]
     steps: tuple[FileStep, ...]
 
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import fspath
-from typing import Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 from ckpt.advice import call
 from ckpt.changes.apply import ChangeResult, How, run_change
@@ -46,7 +46,11 @@ class Position:
 
     view: SourceView  # at the end of the batch
     start: Json  # where the batch begins; None: at the beginning of the source, or not known
-    rows: int | None  # that the batch reads; None where the offsets do not say
+    rows: Annotated[
+        int | None,
+        "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
+        "hold any number of rows",
+    ]
     options: Mapping[str, str] = field(default_factory=dict)  # of ``DataStreamReader``; empty where none says it
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
     refused: str | None = None  # why no option says it
@@ -63,11 +67,11 @@ class Positions(Value):
     """All sources in one batch."""
 
     inspection: Inspection
-    batch: int | None  # None: there is none
+    batch: Annotated[int | None, "the one shown; null if there is none"]
     committed: bool = False
     sources: tuple[Position, ...] = ()
     warnings: tuple[str, ...] = ()
-    refused: str | None = None  # why nothing can be shown
+    refused: Annotated[str | None, "why nothing can be shown"] = None
 
     @property
     def document(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import fspath
-from typing import ClassVar, TypeVar, Unpack
+from typing import Annotated, ClassVar, TypeVar, Unpack
 
 from ckpt.advice import Call, Words, again, call, left_out, words
 from ckpt.changes.apply import ChangeResult, How, run_change
@@ -45,7 +45,7 @@ class OffsetsPlan(ChangePlan):
 
     command: ClassVar[str] = "offsets set"
 
-    batch: int | None = None  # whose end is changed
+    batch: Annotated[int | None, "the latest batch, whose end changes; null if there is no plan"] = None
     committed: bool = False
     moved: tuple[Moved, ...] = ()
     starts: tuple[Forecast, ...] = ()  # what follows, of the versions and modes that somebody may try

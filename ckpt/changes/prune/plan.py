@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import attrgetter
 from os import fspath
-from typing import ClassVar, Unpack
+from typing import Annotated, ClassVar, Unpack
 
 from ckpt.advice import words
 from ckpt.changes.apply import ChangeResult, How, inspect_root, run_change
@@ -75,10 +75,12 @@ class PrunePlan(ChangePlan):
 
     command: ClassVar[str] = "prune"
 
-    keep_batches: int | None = None  # how many of the newest batches can be gone back to afterwards, at least
+    keep_batches: Annotated[
+        int | None, "how many of the newest batches keep their state; null if the logs do not say, and after an undo"
+    ] = None
     wanted_batches: int | None = None  # ``keep_batches`` as named in the call
     superseded: bool = False  # as named in the call
-    oldest_version: int | None = None  # of state, that stays loadable; None: without state, or not known
+    oldest_version: Annotated[int | None, "of state, that stays loadable"] = None  # nor without state
     pruned: tuple[Pruned, ...] = ()
 
 

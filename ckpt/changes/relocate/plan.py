@@ -155,10 +155,15 @@ class RelocationPlan(ChangePlan):
 
     command: ClassVar[str] = "relocate"
 
-    to: str | None = None  # the root under which Spark opens it, as Spark records it; None after an undo
+    to: Annotated[
+        str | None,
+        "the root from which Spark opens it, as Spark records it; null if no path is recorded, and after an undo",
+    ] = None
     named: str | None = None  # ``to`` as named in the call
-    recorded: tuple[str, ...] = ()  # the roots under which operator metadata looks for schemas now
-    held: tuple[OutsidePaths, ...] = ()  # absolute paths that stay unchanged
+    recorded: tuple[Annotated[str, "a root where operator metadata looked for schemas"], ...] = ()
+    held: Annotated[
+        tuple[OutsidePaths, ...], "logs that name files outside the checkpoint by absolute path; never changed"
+    ] = ()
 
     @property
     def away(self) -> bool:

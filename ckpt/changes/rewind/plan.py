@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from ckpt.advice import Words, words
 from ckpt.changes.book import BOOK
@@ -204,12 +204,12 @@ class RewindPlan(ChangePlan):
 
     command: ClassVar[str] = "rewind"
 
-    to_batch: int | None = None  # None after an undo
-    replayed: Replayed = Replayed.SAME
+    to_batch: Annotated[int | None, "the last batch that counts; null after an undo"] = None
+    replayed: Annotated[Replayed, "as `--replay`"] = Replayed.SAME
     possible: Ranges = ()  # batches that can be gone back to, judging by the names of state files
     again: Again | None = None  # what runs again; None where there is no plan
     table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
-    restores: bool = False  # ckpt takes the table back, before it changes the checkpoint
+    restores: Annotated[bool, "as `--restore-sink`, where that is needed"] = False
 
 
 def plan_rewind(

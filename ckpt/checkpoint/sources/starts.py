@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or put the file back from a copy"
 """The reason for refusing a source whose line in the offset file is damaged."""
@@ -32,9 +33,15 @@ class StartFacts:
 class ReaderStart:
     """The beginning of a reader; ``options`` are those of ``DataStreamReader``."""
 
-    begin: Begin
-    options: Mapping[str, str] = field(default_factory=dict)
-    without: tuple[str, ...] = ()  # options of the old query that would override these, or conflict with them
-    seen: tuple[str, ...] = ()  # files that it must leave out: values of ``_metadata.file_path``
+    begin: Annotated[
+        Begin,
+        "`unread`: the old query had read nothing from it, so it starts as that query did; `earliest`: a Kafka topic "
+        "was recreated, and the new query reads it from its earliest row",
+    ]
+    options: Annotated[Mapping[str, str], "object: options of `DataStreamReader` and their values, all strings"] = (
+        field(default_factory=dict)
+    )
+    without: Annotated[tuple[str, ...], "options of the old reader to leave out"] = ()
+    seen: Annotated[tuple[str, ...], "file source: what `_metadata.file_path` must not be"] = ()
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
-    refused: str | None = None  # why no option says where to start, and the remedy
+    refused: Annotated[str | None, "why, and the remedy"] = None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 from urllib.parse import unquote
 
 from ckpt.advice import Advice, Call, Known
@@ -37,7 +37,7 @@ class NearError:
     """A known error that a line resembles, which is no answer."""
 
     error: KnownError
-    why: str  # what is the same: words for people
+    why: Annotated[str, "what is the same; for people, its words are not fixed"]
 
 
 def find_nearest(line: str) -> tuple[NearError, ...]:
@@ -114,9 +114,13 @@ class ErrorMatch:
     """A known error that a text holds."""
 
     error: KnownError
-    matched: str  # the line that says it, without secrets, cut
-    times: int  # how often the text says it
-    innermost: str | None  # of an error that only says that other code failed: the line of the innermost cause
+    matched: Annotated[str, "the line that says it, without secrets, at most 504 characters"]
+    times: Annotated[int, "how many lines say it"]
+    innermost: Annotated[
+        str | None,
+        "of an error that only says that other code failed: the line of the innermost cause, without secrets, at most "
+        "504 characters; null where the text has none",
+    ]
     cure: Advice  # as of the error, with the checkpoint's location where one was given
     command: Call | None  # the same
     shown: tuple[RatedFinding, ...]  # findings of the checkpoint that are of its codes

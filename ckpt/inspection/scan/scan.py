@@ -161,7 +161,7 @@ class Scan(Value):
     checkpoints: tuple[ScannedCheckpoint, ...]  # those that have not changed are left out
     began_ms: int
     ended_ms: int
-    resumed: int = 0  # that were looked at before the scan was interrupted
+    resumed: Annotated[int, "how many were looked at before the scan was interrupted; it began at `began_ms`"] = 0
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate
 from os import path as os_path
+from typing import Annotated
 
 from ckpt.advice import Words, words
 from ckpt.errors import StorageError, UsageError, one_line
@@ -35,14 +36,14 @@ _NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 class SinkVersion:
     """An earlier version of a table, for a query that goes back to it."""
 
-    number: int
-    newest: int  # that the table has now
+    number: Annotated[int, "of the version, or the id of the snapshot"]
+    newest: Annotated[int, "that the table has now"]
     log: SinkLog  # of batches, as the table was then
-    batch: int | None  # the newest of the query whose rows it had; None: none
-    is_current: bool  # the table has the rows of that version now
+    batch: Annotated[int | None, "the newest of the query whose rows it had; null: none"]
+    is_current: Annotated[bool, "the table has the rows of that version now"]
     keeps_ids: bool  # once it is restored, the table still drops later batches of the query
-    others: tuple[str, ...]  # later commits of others, which go too: "12 (DELETE)"
-    statement: str  # of SQL that takes the table back
+    others: Annotated[tuple[str, ...], "later commits of others, which a restore also removes"]
+    statement: Annotated[str, "of SQL that restores it"]
     undo: str  # the one that takes that back
 
     @property

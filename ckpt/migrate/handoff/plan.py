@@ -108,16 +108,18 @@ class Handoff(Value):
 
     inspection: Inspection
     possible: Ranges  # after which a new query can continue: committed, with offsets, and with state if there is any
-    batch: int | None = None
-    state_version: int | None = None  # of the state that belongs to the batch; None where there is none
-    watermark_ms: int | None = None  # that the next batch of the old query would have had; None: not recorded
+    batch: Annotated[int | None, "after which the new query continues, or was to continue"] = None
+    state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"] = None
+    watermark_ms: Annotated[
+        int | None, "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded"
+    ] = None
     sources: tuple[SourceStart, ...] = ()
     later: tuple[Later, ...] = ()
-    sinks: tuple[SinkMeaning, ...] = ()
+    sinks: Annotated[tuple[SinkMeaning, ...], "what a new checkpoint means for each kind"] = ()
     doubts: tuple[Words, ...] = ()  # why rows may be read twice; none is ever left out
     warnings: tuple[Words, ...] = ()
     refused: Words | None = None
-    snippet: str | None = None  # code that starts the sources there, where it was asked for and nothing is refused
+    snippet: Annotated[str | None, "with `--snippet`"] = None
 
     @property
     def exact(self) -> bool:

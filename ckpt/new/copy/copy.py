@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import fspath
+from typing import Annotated
 
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
@@ -45,15 +46,17 @@ class CheckpointCopy(Value):
     """A copy that was made, or is planned."""
 
     inspection: Inspection  # of the copy
-    to: str
+    to: Annotated[str, "as given"]
     batch: int
-    query_id: str | None  # in the copy
+    query_id: Annotated[str | None, "of the copy"]
     new_id: bool
-    files: int
+    files: Annotated[int, "written"]
     bytes: int
-    planned: bool  # nothing is written yet
+    planned: Annotated[bool, "with `--plan`: nothing is written"]
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
-    wrong_checksums: tuple[str, ...] = ()  # state files that a checksum file next to them is not of; copied as they are
+    wrong_checksums: Annotated[
+        tuple[str, ...], "state files that do not fit the checksum file next to them, and were copied as they are"
+    ] = ()
 
 
 def copy(

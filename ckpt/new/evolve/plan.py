@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from ckpt.advice import Setting, Words, join, plain
 from ckpt.changes.check_fix import ANY_START
@@ -49,14 +49,14 @@ class EvolvePlan(ChangePlan):
     sources: tuple[SourceChange, ...] = ()
     operators: tuple[OperatorChange, ...] = ()
     state: StatePlan = field(default_factory=StatePlan)  # of a new checkpoint
-    into: str | None = None  # the new checkpoint; None: in place
-    written: bool = False  # the new checkpoint is complete
-    batch: int | None = None  # the newest committed batch in the new checkpoint
-    query_id: str | None = None  # in it
+    into: Annotated[str | None, "NEW, as given; null with `--in-place`"] = None
+    written: Annotated[bool, "NEW is complete"] = False
+    batch: Annotated[int | None, "the committed batch as of which NEW is written"] = None
+    query_id: Annotated[str | None, "of NEW"] = None
     new_id: bool = False
     needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
-    files: int = 0  # in it
-    bytes: int = 0
+    files: Annotated[int, "of NEW"] = 0
+    bytes: Annotated[int, "of NEW"] = 0
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
 from ckpt import settings
@@ -64,8 +64,13 @@ class RewrittenUnit:
     unit: StateUnit
     rows: int | None  # that were written; None where it is only planned
     partitions: int
-    dropped: int | None = None  # rows that were left out; likewise, and where no key can be one of it
-    exported: int | None = None  # rows of the export that is imported, before anybody edited it, where it says so
+    dropped: Annotated[
+        int | None,
+        "rows that were left out; null if nothing was written, or if no key or condition applies to this unit",
+    ] = None
+    exported: Annotated[int | None, "that the export had as it was written; null if its manifest does not say so"] = (
+        None
+    )
 
 
 class PlannedState(StrEnum):
@@ -81,22 +86,27 @@ class Rewrite(Value):
     """A new checkpoint, planned or written."""
 
     inspection: Inspection  # of the old one
-    into: str
+    into: Annotated[str, "as given"]
     batch: int
     old: Form
     new: Form
-    query_id: str | None  # in the new one
+    query_id: Annotated[str | None, "of the new one"]
     new_id: bool
     units: tuple[RewrittenUnit, ...] = ()
     refused: str | Words | None = None  # why nothing was written
     written: bool = False
-    files: int = 0
+    files: Annotated[int, "written"] = 0
     bytes: int = 0
     keys: tuple[Key, ...] = ()  # that are left out
-    where: str | None = None  # the condition of rows that are kept
+    where: Annotated[str | None, "its condition"] = None
     leaving: Mapping[int, Leaving] = field(default_factory=dict)  # by operator
     planned: int | None = None  # the batch that is planned and not committed: a start runs it first, over its range
-    planned_state: PlannedState | None = None  # of that batch
+    planned_state: Annotated[
+        PlannedState | None,
+        "of the state of that batch: `written`; `none` if a start on the old one would find none either; `left-out` if "
+        "the old one has it and the new one cannot: if a sink that skips known batch ids has the batch, one start into "
+        "`noop` comes first",
+    ] = None
     exported_id: str | None = None  # the query id of the export that is imported, where it says so
     imported: bool = False  # its state is an export
     salvage: Salvage | None = None  # where what is damaged is left out

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Annotated
 
 from ckpt import settings
 from ckpt.changes.plan import NoWay
@@ -50,7 +51,7 @@ _MAY_DIFFER = frozenset(
 class UnitedSource:
     """A source of the new query: one of an old one."""
 
-    checkpoint: int  # the place of the old one, as they were given
+    checkpoint: Annotated[int, "its place in `merged`"]
     was: int  # the number of the source there
     view: SourceView
     also: tuple["UnitedSource", ...] = ()  # other sources of Kafka, whose topics the new query reads with this one

@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
 from os import fspath
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +40,11 @@ class ChangedRow:
     """A row that is not the same: the columns of its key, and those of its value before and after."""
 
     change: Change
-    key: dict[str, Json]
-    before: dict[str, Json] | None
-    after: dict[str, Json] | None
+    key: Annotated[
+        dict[str, Json], "the columns of the key, as in `rows` of `ckpt state show`; of a row without a key all columns"
+    ]
+    before: Annotated[dict[str, Json] | None, "the other columns in the earlier state, or null"]
+    after: Annotated[dict[str, Json] | None, "the other columns in the later state, or null"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,10 @@ class UnitDiff:
     """The changes in a unit. Rows of lists, timers and sides of joins have no key: they are added or removed."""
 
     unit: StateUnit
-    added: int
-    removed: int
-    changed: int
-    rows: tuple[ChangedRow, ...]  # some of them
+    added: Annotated[int, "keys, or rows, that only the later state has"]
+    removed: Annotated[int, "that only the earlier state has"]
+    changed: Annotated[int, "keys with another value"]
+    rows: Annotated[tuple[ChangedRow, ...], "some of them"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from os import fspath
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -96,15 +96,24 @@ class SourceRead:
 class KeyEvent:
     """One change of one key. A row without a key of its own (of a list, a join side, timers) comes or goes."""
 
-    batch: int
-    after_batch: int | None  # the newest earlier batch whose state is known: batch - 1, unless files are missing
+    batch: Annotated[int, "the first batch after which the state is known to be so"]
+    after_batch: Annotated[
+        int | None,
+        "the newest earlier batch whose state is known: `batch` - 1, unless files are missing; null before batch 0. "
+        "`ckpt offsets show --batch` of it has the reader options that begin where the event's input begins",
+    ]
     change: KeyChange
-    cause: RemovalCause | None  # of a removal, where it is certain
-    key: dict[str, Json]  # of a row without a key all columns
-    before: dict[str, Json] | None
-    after: dict[str, Json] | None
-    planned_ms: int | None  # when the batch was planned
-    watermark_ms: int | None  # under which it ran
+    cause: Annotated[
+        RemovalCause | None,
+        "of a removal, where it is certain: the watermark, the end of the time to live, or the user's function",
+    ]
+    key: Annotated[
+        dict[str, Json], "the columns of the key; of a row without a key (lists, join sides, timers) all columns"
+    ]
+    before: Annotated[dict[str, Json] | None, "the other columns before, or null"]
+    after: Annotated[dict[str, Json] | None, "the other columns after it, or null"]
+    planned_ms: Annotated[int | None, "when the batch was planned"]
+    watermark_ms: Annotated[int | None, "under which it ran"]
     sources: tuple[SourceRead, ...]
 
     @property
@@ -121,13 +130,19 @@ class StateHistory(Value):
     unit: StateUnit
     moment: Moment  # the newest batch whose state is known
     columns: tuple[Column, ...]
-    partition: int | None  # the only one that was looked into, as of ``moment``
-    known_after: int | None  # the oldest batch whose state is known; None: the history begins with the query
-    first_rows: tuple[dict[str, Json], ...]  # of the key after that batch
-    rows: tuple[dict[str, Json], ...]  # of the key now
+    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
+    known_after: Annotated[
+        int | None,
+        "the oldest batch after which the state is known: no event before it is; null: known from batch 0 on",
+    ]
+    first_rows: Annotated[tuple[dict[str, Json], ...], "of the key after that batch, as in `rows` of `ckpt state show`"]
+    rows: Annotated[tuple[dict[str, Json], ...], "of the key as of `batch`"]
     events: tuple[KeyEvent, ...]
-    more: bool  # there are older events than were asked for
-    unknown: Ranges  # later batches after which the state is not known: files are missing, damaged, or not understood
+    more: Annotated[bool, "there are older events than `--limit`"]
+    unknown: Annotated[
+        Ranges,
+        "first and last of later batches after which the state is not known: their files are missing or damaged",
+    ]
 
 
 def state_history(

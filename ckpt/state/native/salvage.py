@@ -7,6 +7,7 @@ read once, as whoever takes it reads it, because a damage in the middle of a fil
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.folders import find_operators
@@ -26,8 +27,8 @@ class LostPartition:
 
     operator: int
     partition: int
-    keys: int | None  # in all its stores, where the files record it
-    why: str
+    keys: Annotated[int | None, "in all stores of the operator there; null if no file records it"]
+    why: Annotated[str, "for people; its words are not fixed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from os import fspath
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -51,9 +51,11 @@ class StateRows(Value):
     moment: Moment
     columns: tuple[Column, ...]
     rows: tuple[dict[str, Json], ...]
-    more: bool  # there are more rows than were asked for
-    partition: int | None  # the only one that was looked into, because the key can be in no other
-    foreign_snapshots: tuple[str, ...]  # that it is read from, though the deltas up to them lead to other rows
+    more: Annotated[bool, "there are more rows than `--limit`"]
+    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
+    foreign_snapshots: Annotated[
+        tuple[str, ...], "snapshots that are read, and hold other rows than the deltas or changelogs up to them"
+    ]
     key: Mapping[str, str | None] = field(default_factory=dict, repr=False)  # as it was given
     part: Part = field(default_factory=Part, repr=False)
     storage_options: Mapping[str, str] | None = field(default=None, repr=False)
@@ -229,9 +231,9 @@ def read_matching_batches(
 class HeavyKey:
     """A key, and what is stored for it: rows, and the bytes of their values without compression and overhead."""
 
-    key: dict[str, Json]
+    key: Annotated[dict[str, Json], "an object with a value for each column, as in `rows` of `ckpt state show`"]
     rows: int
-    bytes: int
+    bytes: Annotated[int, "of their values as they are stored, before compression"]
     partition: int
 
 
@@ -240,9 +242,9 @@ class PartitionSize:
     """One partition's part of a unit, measured as ``HeavyKey`` is."""
 
     partition: int
-    keys: int
+    keys: Annotated[int, "different keys"]
     rows: int
-    bytes: int
+    bytes: Annotated[int, "as of `keys[].bytes`"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +255,8 @@ class StateSizes(Value):
     unit: StateUnit
     moment: Moment
     columns: tuple[Column, ...]  # of the key
-    keys: tuple[HeavyKey, ...]
-    partitions: tuple[PartitionSize, ...]
+    keys: Annotated[tuple[HeavyKey, ...], "the heaviest, heaviest first"]
+    partitions: Annotated[tuple[PartitionSize, ...], "every one that has rows"]
 
 
 def state_keys(

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from os import fspath
+from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import LeadsOut, look_beside, open_live_version, read_checkpoint, refuse_links_out
@@ -41,10 +42,10 @@ class StateVerification(Value):
     """The result of reading every byte."""
 
     checkpoint: Checkpoint  # with what was seen: ``inspect`` takes it
-    files: int
+    files: Annotated[int, "of which every byte was read"]
     bytes: int
-    damages: tuple[FileDamage, ...]  # by path
-    unknown: tuple[str, ...]  # files without anything to compare them with, or that could not be read
+    damages: Annotated[tuple[FileDamage, ...], "by path"]
+    unknown: tuple[Annotated[str, "a file that has nothing to be checked against, or that could not be read"], ...]
     loadable: Ranges  # committed batches whose state can be loaded
     reasons: Mapping[str, str] = field(default_factory=dict)  # why a file is unknown
 
