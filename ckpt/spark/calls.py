@@ -96,7 +96,6 @@ def _refuse_connect(why: Words) -> CkptError:
 
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> tuple[ExportPart, ...]:
-    """Write; imports pyspark."""
     from ckpt.spark.export import shape_initial, shape_reading, write_exports
     from ckpt.spark.session import open_session
 

@@ -72,7 +72,6 @@ class Comparing:
         return read_raw_frame(self.spark, replace(reading, options={**reading.options, **more}))
 
     def _compare_frames(self, reading: Reading, frame: DataFrame, other: DataFrame) -> list[tuple[int, ...]]:
-        """For each partition: its id, rows of both, and how many are in one only."""
         doing = f"comparing {reading.unit.label} in batch {reading.moment.batch}"
         with run_jobs(self.spark, doing, self.watcher):
             return [tuple(map(int, row)) for row in _count_differences(frame, other).collect()]

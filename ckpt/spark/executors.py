@@ -190,6 +190,5 @@ def _make(job: _Job, targets: Sequence[Any], number: int, items: Iterable[tuple[
 
 
 def _make_alone(job: _Job, targets: Iterable[Any]) -> Iterator[Any]:
-    """Make targets that need no pieces."""
     for target in targets:
         yield from _make(job, [target], 0, ())

@@ -66,7 +66,6 @@ class Files:
             stream.write(bytearray(text, "utf-8"))
 
     def _locate(self, path: str) -> tuple[Any, Any]:
-        """Hadoop's path, and its file system."""
         where = self.spark.sparkContext._jvm.org.apache.hadoop.fs.Path(path)
         return where, where.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from ckpt.advice import Option, Words, plain, words
-from ckpt.errors import UsageError
+from ckpt.errors import Undecodable, UsageError
 from ckpt.state.book import BOOK
 from ckpt.state.export.request import Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
@@ -33,22 +33,10 @@ def export_without_spark(
         return _leave_to_spark(request, why)
     plan = plan_export(request, storage_options, NEWEST)
     try:
-        return _export_by_ckpt(plan, storage_options)
-    except ImportError as error:  # NativeMissing: the smaller of two packages that would do
-        spark_can = find_spec("pyspark") is not None or request.plan
-        if request.engine is Engine.NATIVE or not spark_can:
-            raise
-        return plain(str(error))
+        from ckpt.state.export.native import carry_out, find_obstacle
 
-
-def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None) -> StateExport | Words:
-    from ckpt.errors import Undecodable
-    from ckpt.state.export.native import carry_out, find_obstacle
-
-    request = plan.request
-    question = plan.salvage.question if plan.salvage else request.question
-    chosen = choose(replace(question, batch=plan.parts[0].reading.moment.batch), storage_options)
-    try:
+        question = plan.salvage.question if plan.salvage else request.question
+        chosen = choose(replace(question, batch=plan.parts[0].reading.moment.batch), storage_options)
         why = next(_list_plan_reasons(plan, chosen), None) or find_obstacle(plan, chosen)
         if why is not None:
             return _leave_to_spark(request, why)
@@ -57,6 +45,11 @@ def _export_by_ckpt(plan: ExportPlan, storage_options: Mapping[str, str] | None)
         if request.engine is Engine.NATIVE or request.salvage:
             raise
         return error.words
+    except ImportError as error:  # NativeMissing: the smaller of two packages that would do
+        spark_can = find_spec("pyspark") is not None or request.plan
+        if request.engine is Engine.NATIVE or not spark_can:
+            raise
+        return plain(str(error))
 
 
 def _leave_to_spark(request: ExportRequest, why: str | Words) -> Words:

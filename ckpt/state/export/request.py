@@ -201,7 +201,6 @@ def _find_salvage(request: ExportRequest, options: Mapping[str, str]) -> "Salvag
 
 
 def _check(request: ExportRequest, to: ExportTarget) -> None:
-    """Raise UsageError for what does not go together."""
     if request.shape is Shape.INITIAL_STATE and request.partition_id:
         raise UsageError(BOOK.text("initial_no_partition"))
     if not request.plan and not to.name:

@@ -179,7 +179,6 @@ _VOID = "void"
 
 
 def _find_refused_type(column: Column, kind: Format) -> str | None:
-    """The type inside a column that a format does not store."""
     if holds_void(column.type):
         return _VOID
     refuses: dict[Format, Callable[[str], bool]] = {

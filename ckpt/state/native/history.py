@@ -363,7 +363,6 @@ class _Walk:
                 state[key] = data[value_at : value_at + value_size]
 
     def _apply_changes(self, files: StoreFiles, number: bytes, data: bytes, state: dict[bytes, bytes]) -> None:
-        """The records of a changelog."""
         own = None if self.row is None else number + VERSION + self.row
         if own is not None and own not in data and read_beginning(data)[0] not in TYPED:
             return

@@ -102,5 +102,4 @@ def _maps(array: Any) -> list[Json]:
 
 
 def _parts(array: Any, elements: list[Any]) -> list[list[Any]]:
-    """The elements of each list or map."""
     return [elements[first:end] for first, end in pairwise(array.offsets.to_pylist())]

@@ -112,7 +112,6 @@ def delimiter_of(recorded: Mapping[str, str]) -> bytes:
 
 
 def _family_name(unit: StateUnit, stores: dict[str, Store]) -> str:
-    """The column family that holds the rows."""
     if unit.buffer is not None:
         return unit.buffer.name
     if unit.kind is UnitKind.TIMERS:

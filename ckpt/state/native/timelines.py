@@ -50,7 +50,6 @@ def find_foreign_snapshot(files: StoreFiles, delimiter: bytes, most: int) -> str
 
 
 def _measure(files: StoreFiles) -> int:
-    """The bytes of files, those of SST files included."""
     recorded = rocksdb.read_recorded(files) if files.place.names.snapshot_kind is StateFileKind.ZIP else None
     return files.size + (recorded.bytes if recorded else 0)
 

@@ -93,7 +93,6 @@ def check_operators(checkpoint: Checkpoint) -> None:
 
 
 def _explain_no_such_part(wanted: RequestedPart, units: Sequence[StateUnit]) -> Words:
-    """Name the part of the request that does not exist, and what exists instead."""
     within = [unit for unit in units if wanted.operator in (None, unit.operator)]
     stores = [store for unit in within if unit.kind is not UnitKind.SIDE for store in unit.stores]
     for name, value, there in (
@@ -186,7 +185,6 @@ _HARMLESS = (DamageKind.ODD_END, DamageKind.BLOCKED, DamageKind.VERSION_1)  # a 
 
 
 def _offer(unit: StateUnit, readable: Ranges) -> Words:
-    """Name what can be read of a unit instead."""
     if not readable:
         return words("{unit}: no batch can be read", unit=unit.label)
     newest, batches = readable[-1][1], ranges(readable, len(readable))
@@ -206,7 +204,6 @@ def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> st
 
 
 def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> Words:
-    """Why a unit without a state schema is refused."""
     for file in checkpoint.state.unreadable if checkpoint.state else ():
         if file.path.startswith(f"state/{unit.operator}/"):
             return plain(f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}")

@@ -66,7 +66,6 @@ def mount_for(checkpoint: Checkpoint, unit: StateUnit, read: Callable[[str], byt
 
 
 def _target(uri: str) -> str:
-    """A link's target, percent-encoded."""
     scheme, _, path = uri.partition(":")
     return f"{scheme}:{quote(path, safe=_KEPT)}"
 

@@ -156,8 +156,6 @@ def state_units(checkpoint: Location, *, storage_options: Mapping[str, str] | No
 
 @dataclass(frozen=True, slots=True)
 class _Building:
-    """The units of one operator."""
-
     checkpoint: Checkpoint
     state: StateInventory
     operator: Operator

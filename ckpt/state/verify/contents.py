@@ -168,7 +168,6 @@ def _split_files(files: StoreFiles) -> Iterator[StoreFiles]:
 
 
 def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, UnitLayout]]:
-    """List what an operator stores, by the name of its column family or store."""
     yield from ((layout.family or layout.store, layout) for layout in layouts_of(chosen, operator))
     for unit in units:
         own_stores = unit.kind is UnitKind.SIDE and unit.row_store is not None  # each is a unit too

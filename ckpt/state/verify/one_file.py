@@ -71,8 +71,6 @@ def check_file(storage: Storage, file: NeededFile) -> FileOutcome:
 
 
 class _File:
-    """One file while it is read."""
-
     def __init__(self, storage: Storage, file: NeededFile) -> None:
         self._storage = storage
         self._file = file
@@ -251,7 +249,6 @@ class _File:
         return checksums if isinstance(checksums, HadoopChecksums) and usable else None
 
     def _read_spark_checksum(self) -> SparkChecksum | Unreadable | None:
-        """Spark's checksum file; None where there is none."""
         if not self._file.checksum:
             return None
         path = self._file.path + CHECKSUM
