@@ -1,9 +1,9 @@
 """Types that calls of ckpt return and take, each with the module that has it; ``ckpt.types.__getattr__`` imports it."""
 
-from ckpt.changes.apply import ChangeResult as ChangeResult, How as How, Receipt as Receipt
+from ckpt.changes.apply import ApplyOptions as ApplyOptions, ChangeResult as ChangeResult, Receipt as Receipt
 from ckpt.changes.check_fix import Cost as Cost
-from ckpt.changes.fixes.repair import Way as Way, WayName as WayName, WaysPlan as WaysPlan
-from ckpt.changes.fixes.repair_async import RepairPlan as RepairPlan, Strategy as Strategy
+from ckpt.changes.fixes.repair import Fix as Fix, FixName as FixName, RepairPlan as RepairPlan
+from ckpt.changes.fixes.repair_async import AsyncRepairPlan as AsyncRepairPlan, Strategy as Strategy
 from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan, Positions as Positions
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan

@@ -27,7 +27,7 @@ def as_call(call: Call) -> str:
 
 
 def _fits(call: Call) -> bool:
-    """Tell whether the library has a call with these arguments; ``**how: Unpack[How]`` takes those of ``How``."""
+    """Tell whether the library has a call with these arguments; ``**how`` takes those of ``ApplyOptions``."""
     form = signature(getattr(ckpt, call.name))
     try:
         bound = form.bind(*call.arguments, **dict(call.options))

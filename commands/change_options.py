@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ckpt.advice import Option, join
-from ckpt.changes.apply import How
+from ckpt.changes.apply import ApplyOptions
 from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 
@@ -40,7 +40,7 @@ class ChangeOptions(options.CommonOptions):
         float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
     ] = 30.0
 
-    def how(self, of_plan: Mapping[str, object] | None = None, accepted: AcceptOptions | None = None) -> How:
+    def how(self, of_plan: Mapping[str, object] | None = None, accepted: AcceptOptions | None = None) -> ApplyOptions:
         """How a plan is carried out; standard error says why nothing happens for some seconds.
 
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
@@ -57,7 +57,7 @@ class ChangeOptions(options.CommonOptions):
             why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
             typer.echo(f"ckpt: {why}", err=True)
         accepted = accepted or AcceptOptions()
-        return How(
+        return ApplyOptions(
             apply=self.apply,
             backup=self.backup,
             undo=self.undo,

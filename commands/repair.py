@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import ckpt
-from ckpt.changes.fixes.repair import WayName
+from ckpt.changes.fixes.repair import FixName
 
 from . import change_options, options
 from .render.ways import WaysReport
@@ -17,7 +17,7 @@ def repair(
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
     choose: Annotated[
-        WayName | None, typer.Option(metavar="FIX", help="Take this fix. Default: the recommended one.")
+        FixName | None, typer.Option(metavar="FIX", help="Take this fix. Default: the recommended one.")
     ] = None,
     query_id: Annotated[
         str | None, typer.Option(metavar="ID", help="The id of the query, if metadata is lost.")

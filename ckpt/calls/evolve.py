@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from ckpt.calls.preflight import describe_query
-from ckpt.changes.apply import ChangeResult, How
+from ckpt.changes.apply import ApplyOptions, ChangeResult
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan
@@ -34,7 +34,7 @@ def evolve(
     plan: bool = False,
     jobs: int | None = None,
     engine: "Executors | None" = None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[EvolvePlan]:
     """Let a changed query continue: all that ``ckpt evolve`` does.
 
@@ -65,8 +65,8 @@ def evolve(
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
         engine: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``. With ``new``
-            its ``watcher`` is called with the number of files written so far, and the number of all.
+        how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``. With
+            ``new`` its ``watcher`` is called with the number of files written so far, and the number of all.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is

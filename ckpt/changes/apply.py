@@ -269,7 +269,7 @@ class ChangeResult(NamedTuple, Generic[Planned]):
         return show_html(self)
 
 
-class How(TypedDict, total=False):
+class ApplyOptions(TypedDict, total=False):
     """Options of a run; without ``apply`` or ``undo`` a change is only planned."""
 
     apply: bool  # perform it
@@ -289,7 +289,7 @@ def run_change(
     storage_options: Mapping[str, str] | None,
     versions: Sequence[Spark] = (),
     first: Callable[[Planned], None] = lambda _: None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[Planned]:
     """The plan for a checkpoint, of the class ``kind``, and what came of it; an undo is described as a plan too.
 
@@ -298,8 +298,9 @@ def run_change(
     Raises NotACheckpoint, NotFound, StorageError, UsageError where a URI or option is wrong, or the backup would be
     inside the checkpoint, or TypeError for an argument that no change has.
     """
-    for name in how.keys() - How.__annotations__.keys():
-        raise TypeError(f"unexpected keyword argument {name!r}: a change takes {', '.join(How.__annotations__)}")
+    known = ApplyOptions.__annotations__
+    for name in how.keys() - known.keys():
+        raise TypeError(f"unexpected keyword argument {name!r}: a change takes {', '.join(known)}")
     options, grace, back = storage_options or {}, how.get("grace", 30.0), how.get("undo")
     must_be_seconds(grace)
     kept_at = how.get("backup")
@@ -352,7 +353,7 @@ def _look_beside(plan: Planned, options: Mapping[str, str]) -> Planned:
     return replace(plan, warnings=(*plan.warnings, unused))
 
 
-def _name_unaccepted_cost(plan: ChangePlan, how: How) -> str | None:
+def _name_unaccepted_cost(plan: ChangePlan, how: ApplyOptions) -> str | None:
     """Why a plan is not applied: what it costs, and nobody has accepted."""
     costs = {"accept_skip": plan.skips, "accept_replay": plan.repeats}
     missing = {name: cost.what for name, cost in costs.items() if cost is not None and not how.get(name)}

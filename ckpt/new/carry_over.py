@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from os import fspath
 from typing import TYPE_CHECKING, Unpack
 
-from ckpt.changes.apply import ChangeResult, How, Receipt, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, Receipt, run_change
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import view_changed
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
@@ -48,7 +48,7 @@ def evolve_checkpoint(
     new: NewCheckpoint | None,
     wanted: EvolveOptions,
     storage_options: Mapping[str, str] | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[EvolvePlan]:
     """Carry a checkpoint over to a described query, as ``evolve`` does; without ``new`` in place.
 

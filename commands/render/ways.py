@@ -9,8 +9,8 @@ from ckpt.advice import NO_ROWS, Advice, Do, Words, call, do, words
 from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import Cost, find_failing, find_running
 from ckpt.changes.fixes.advised import advise_instead, advise_put_back
-from ckpt.changes.fixes.repair import Way, WayName, WaysPlan
-from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
+from ckpt.changes.fixes.repair import Fix, FixName, RepairPlan
+from ckpt.changes.fixes.repair_async import AsyncRepairPlan, Strategy
 from ckpt.changes.plan import First
 from ckpt.changes.steps import FileStep
 from ckpt.inspection.verdict import spell
@@ -33,7 +33,7 @@ _COSTS = {
 }
 
 
-class _Way(Keys, record=Way, keys="name recommended does steps replay drops refused"):
+class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refused"):
     does: Annotated[str | None, "for people; its words are not fixed", lambda way: way.does or None]
     steps: Annotated[int, "how many files it changes", lambda way: len(way.plan.steps)]
     replay: Annotated[tuple[ReplayKeys, ...], "as `replay`", lambda way: way.plan.replay or ()]
@@ -41,16 +41,16 @@ class _Way(Keys, record=Way, keys="name recommended does steps replay drops refu
     refused: Annotated[str | None, "why it is not possible", of("plan.refused")]
 
 
-class WaysDocument(ChangeDocument, record=WaysPlan, request="needed", result="chosen ways"):
+class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="chosen ways"):
     """The document of ``ckpt repair``."""
 
     needed: Annotated[bool, "something is wrong that a fix may help with"]
-    chosen: Annotated[WayName | None, "the way that the steps are", lambda plan: plan.chosen and plan.chosen.name]
+    chosen: Annotated[FixName | None, "the way that the steps are", lambda plan: plan.chosen and plan.chosen.name]
     ways: Annotated[tuple[_Way, ...], "all there are, cheapest first where they cost alike"]
 
 
 @dataclass(frozen=True, slots=True)
-class WaysReport(ChangeReport[WaysPlan]):
+class WaysReport(ChangeReport[RepairPlan]):
     """Fixes, and the one that was chosen."""
 
     keys = WaysDocument
@@ -115,7 +115,7 @@ class WaysReport(ChangeReport[WaysPlan]):
         return iter((Next((do(Do.START, start, rows=NO_ROWS).or_(*puts),)),))
 
 
-class RepairDocument(ChangeDocument, record=RepairPlan, request="strategy needed"):
+class RepairDocument(ChangeDocument, record=AsyncRepairPlan, request="strategy needed"):
     """The document of ``ckpt repair-async``."""
 
     strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
@@ -124,7 +124,7 @@ class RepairDocument(ChangeDocument, record=RepairPlan, request="strategy needed
     replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the next synchronous start reads again"]
 
 
-class RepairReport(ChangeReport[RepairPlan]):
+class RepairReport(ChangeReport[AsyncRepairPlan]):
     """Repair of the gaps of asynchronous progress tracking."""
 
     keys = RepairDocument
@@ -148,7 +148,7 @@ class RepairReport(ChangeReport[RepairPlan]):
         return show_call(call("repair", self.plan.root).but(deep=self.deep), words("See the other fixes."))
 
 
-def _describe_cost(way: Way) -> str | Words:
+def _describe_cost(way: Fix) -> str | Words:
     if way.cost is None:
         return words("not possible: see {fields}")
     again = f"{plural(way.batches, 'batch')} again; " if way.batches else ""

@@ -13,7 +13,7 @@ import pytest
 import ckpt
 from ckpt import types
 from ckpt.advice import Call, Hole, call, plain
-from ckpt.changes.apply import How
+from ckpt.changes.apply import ApplyOptions
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
 from ckpt.state.reading.choose import Part
@@ -78,7 +78,7 @@ def make_rehearsal(text: str) -> types.Rehearsal:
     return types.Rehearsal(HDFS, "4.2.0", new, old)
 
 
-OPTIONS = How.__annotations__.keys() | Part.__annotations__.keys() | ExportOptions.__annotations__.keys()
+OPTIONS = ApplyOptions.__annotations__.keys() | Part.__annotations__.keys() | ExportOptions.__annotations__.keys()
 CALL = re.compile(r"ckpt\.[a-z_]+\([^`\n]*\)")
 
 

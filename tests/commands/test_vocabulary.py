@@ -68,7 +68,7 @@ def find_call(command: str) -> Callable[..., Any] | None:
 
 
 def list_arguments(call: Callable[..., Any]) -> list[str]:
-    """List the arguments of a call; of ``**how: Unpack[How]`` each."""
+    """List the arguments of a call; of ``**how: Unpack[ApplyOptions]`` each."""
     names: list[str] = []
     for parameter in signature(call).parameters.values():
         if parameter.kind is Parameter.VAR_KEYWORD:

@@ -6,7 +6,7 @@ import pytest
 
 import ckpt as library
 from ckpt.advice import Do, Instruction
-from ckpt.changes.fixes.repair import WayName
+from ckpt.changes.fixes.repair import FixName
 from ckpt.versions import Progress
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle.cases import younger
@@ -64,7 +64,7 @@ def test_micro_batches_get_the_metadata_that_spark_took(copy_of: CopyOf) -> None
     committed = younger.L - 1
     plan, receipt = library.repair(str(checkpoint), apply=True)
     assert plan.chosen is not None
-    assert plan.chosen.name is WayName.TO_MICRO_BATCH
+    assert plan.chosen.name is FixName.TO_MICRO_BATCH
     assert receipt.applied
     written, proven = ((checkpoint / f"offsets/{committed}").read_text(), younger.IN_MICRO_BATCHES)
     assert _without_time(written) == _without_time(proven)

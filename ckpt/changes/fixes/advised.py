@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 from ckpt.advice import Advice, Call, Do, Hole, Instruction, Step, advise, call, do, run, words
-from ckpt.changes.fixes.repair import WayName, WaysPlan, plan_repairs
+from ckpt.changes.fixes.repair import FixName, RepairPlan, plan_repairs
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError
 from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
@@ -17,7 +17,7 @@ _ANY_ID = "00000000-0000-4000-8000-000000000000"
 """The query id of a trial: which fixes there are does not depend on it."""
 
 
-def advise_instead(plan: WaysPlan) -> Advice:
+def advise_instead(plan: RepairPlan) -> Advice:
     """Advise what is left where a repair is refused."""
     inspection, errors = plan.inspection, _list_errors(plan.inspection)
     once_more = call("repair", inspection.checkpoint.uri).but(deep=inspection.deep or None)
@@ -82,7 +82,7 @@ def _try(repair: Call, storage: Storage) -> Advice | None:
         plan = plan_repairs(
             storage,
             _ANY_ID if "query_id" in options else None,
-            None if way is None else WayName(str(way)),
+            None if way is None else FixName(str(way)),
         )
     except CkptError:  # which the repair ends with, too
         return Advice()

@@ -11,7 +11,7 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.advice import Advice, Words, join, plain
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import (
     CLOSED_GAP,
@@ -48,7 +48,7 @@ from ckpt.storage import Storage
 from ckpt.versions import Spark
 
 
-class WayName(StrEnum):
+class FixName(StrEnum):
     """The fixes, those first that cost less where they cost alike."""
 
     TIDY = "tidy"  # remove or write again what blocks a start; no batch runs again
@@ -63,28 +63,28 @@ class WayName(StrEnum):
     PLAN_AGAIN = "plan-again"  # go back, and let Spark plan a new range for the next batch
 
 
-_FIXES: Mapping[WayName, Drafter] = {
-    WayName.FILL: draft_fill,
-    WayName.WRITE_COMMIT: draft_commit,
-    WayName.WRITE_OFFSETS: draft_offsets,
-    WayName.RUN_AGAIN: draft_run_again,
-    WayName.READ_AGAIN: draft_read_again,
-    WayName.TO_MICRO_BATCH: draft_micro_batches,
-    WayName.NAME_PROVIDER: draft_provider,
-    WayName.TO_REAL_TIME: draft_real_time,
-    WayName.PLAN_AGAIN: draft_plan_again,
+_FIXES: Mapping[FixName, Drafter] = {
+    FixName.FILL: draft_fill,
+    FixName.WRITE_COMMIT: draft_commit,
+    FixName.WRITE_OFFSETS: draft_offsets,
+    FixName.RUN_AGAIN: draft_run_again,
+    FixName.READ_AGAIN: draft_read_again,
+    FixName.TO_MICRO_BATCH: draft_micro_batches,
+    FixName.NAME_PROVIDER: draft_provider,
+    FixName.TO_REAL_TIME: draft_real_time,
+    FixName.PLAN_AGAIN: draft_plan_again,
 }
 """Every fix but to tidy up, which comes before them."""
-ONLY_IF_CHOSEN = (WayName.NAME_PROVIDER, WayName.TO_REAL_TIME)
+ONLY_IF_CHOSEN = (FixName.NAME_PROVIDER, FixName.TO_REAL_TIME)
 """Fixes that change what the user wants, not what is wrong."""
-_RULES = {WayName.FILL: CLOSED_GAP, WayName.TO_REAL_TIME: STARTS_IN_REAL_TIME}
+_RULES = {FixName.FILL: CLOSED_GAP, FixName.TO_REAL_TIME: STARTS_IN_REAL_TIME}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Fix:
     """One fix: its plan, or the reason why there is none."""
 
-    name: WayName
+    name: FixName
     does: str = ""  # one line
     cost: Cost | None = None  # None where it is refused
     batches: int = 0  # how many run again, or are read again
@@ -93,13 +93,13 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaysPlan(ChangePlan):
+class RepairPlan(ChangePlan):
     """The plan of the fix that was chosen, and all fixes."""
 
     command: ClassVar[str] = "repair"
 
-    ways: tuple[Way, ...] = ()
-    chosen: Way | None = None
+    ways: tuple[Fix, ...] = ()
+    chosen: Fix | None = None
     lacks_id: bool = False  # ``metadata`` is lost, and nobody has named the query's id
     found_id: str | None = None  # that id, where the sink has it
     query_id: str | None = None  # as named in the call
@@ -111,12 +111,12 @@ def repair(
     *,
     storage_options: Mapping[str, str] | None = None,
     query_id: str | None = None,
-    choose: WayName | str | None = None,
+    choose: FixName | str | None = None,
     leftovers: bool = False,
     spark: Sequence[Spark | str] = (),
     sink: str | None = None,
-    **how: Unpack[How],
-) -> ChangeResult[WaysPlan]:
+    **how: Unpack[ApplyOptions],
+) -> ChangeResult[RepairPlan]:
     """All that ``ckpt repair`` does: the fixes and the plan of one; without ``apply`` or ``undo`` only a plan.
 
     Args:
@@ -127,7 +127,7 @@ def repair(
         leftovers: Remove temporary files of interrupted writes too.
         spark: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: costs are then those in that sink.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -138,26 +138,26 @@ def repair(
     ('fill', ['fill', 'read-again', 'plan-again'], False)
 
     """
-    uri, way = fspath(checkpoint), None if choose is None else parse_choice(WayName, choose, "choose")
+    uri, way = fspath(checkpoint), None if choose is None else parse_choice(FixName, choose, "choose")
     sparks = parse_choices(Spark, spark, "spark")
 
-    def plan(storage: Storage) -> WaysPlan:
+    def plan(storage: Storage) -> RepairPlan:
         log = ask_sink(sink, uri, storage_options or {})
         planned = plan_repairs(storage, query_id, way, sparks, leftovers=leftovers, sink=log)
         return replace(planned, query_id=query_id, leftovers=leftovers)
 
-    return run_change(WaysPlan, plan, uri, storage_options, sparks, **how)
+    return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
 
 
 def plan_repairs(
     storage: Storage,
     query_id: str | None = None,
-    choose: WayName | None = None,
+    choose: FixName | None = None,
     versions: Sequence[Spark] = (),
     *,
     leftovers: bool = False,
     sink: SinkLog | None = None,
-) -> WaysPlan:
+) -> RepairPlan:
     """Plan the fixes of a checkpoint, as ``repair`` does.
 
     Raises NotACheckpoint, NotFound, StorageError, or UsageError where the query id is no UUID, or there is one already,
@@ -166,20 +166,20 @@ def plan_repairs(
     inspection = inspect(read_checkpoint(storage, batches=0), versions, sink=sink)
     checkpoint = inspection.checkpoint
     if checkpoint.unfinished:
-        return WaysPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
+        return RepairPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
     tidied = tidy(checkpoint, storage, query_id, temporary=leftovers)
     has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
     if query_id is None and not has_id:
         only, lost = sink.only_query if sink is not None else None, BOOK.text("lost_id")
-        return WaysPlan(
+        return RepairPlan(
             inspection=inspection,
             needed=True,
             refused=lost,
             lacks_id=True,
-            ways=(_refuse(WayName.TIDY, inspection, lost),),
+            ways=(_refuse(FixName.TIDY, inspection, lost),),
             found_id=only.app_id if only else None,
         )
-    ways: tuple[Way, ...] = ()
+    ways: tuple[Fix, ...] = ()
     if choose in ONLY_IF_CHOSEN or tidied or find_failing(inspection) or find_trouble(inspection):
         planned = _plan_ways(storage, inspection, tidied, versions, choose)
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned)
@@ -187,7 +187,7 @@ def plan_repairs(
     if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
         why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
         why = "a start finds everything it needs" if inspection.sound else why
-        return WaysPlan(inspection=inspection, needed=False, why=why)
+        return RepairPlan(inspection=inspection, needed=False, why=why)
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
     ways = tuple(replace(way, recommended=way.name is preferred and way.name not in ONLY_IF_CHOSEN) for way in ways)
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
@@ -196,12 +196,12 @@ def plan_repairs(
     if chosen is None:
         refusals = join(dict.fromkeys(plain(way.plan.refused or "") for way in ways), "; ")
         instead = next((way.plan.instead for way in ways if way.plan.instead), None)
-        return WaysPlan(inspection=inspection, needed=True, ways=ways, refused=refusals, instead=instead)
+        return RepairPlan(inspection=inspection, needed=True, ways=ways, refused=refusals, instead=instead)
     as_chosen = {field.name: getattr(chosen.plan, field.name) for field in fields(ChangePlan)}
-    return WaysPlan(**as_chosen, ways=ways, chosen=chosen)
+    return RepairPlan(**as_chosen, ways=ways, chosen=chosen)
 
 
-def _adapt_to_sink(way: Way, sink: SinkLog | None, storage: Storage) -> Way:
+def _adapt_to_sink(way: Fix, sink: SinkLog | None, storage: Storage) -> Fix:
     """Give a way its cost in a sink that is known, and the mark of a start into ``noop`` if it needs one."""
     if sink is not None and way.cost is not None:
         plan = adapt_to_sink(way.plan, sink)
@@ -216,11 +216,11 @@ def _plan_ways(
     inspection: Inspection,
     tidied: tuple[Tidied, ...],
     versions: Sequence[Spark],
-    choose: WayName | None,
-) -> Iterator[Way]:
+    choose: FixName | None,
+) -> Iterator[Fix]:
     """Plan to tidy up if that alone will do, or else every other fix after it."""
 
-    def plan_way(name: WayName, drafts: Iterator[Draft], rule: Rule) -> Way | None:
+    def plan_way(name: FixName, drafts: Iterator[Draft], rule: Rule) -> Fix | None:
         try:
             planned = plan_first(drafts, ChangePlan(inspection=inspection, needed=True), storage, rule, versions)
         except NoWay as error:
@@ -228,10 +228,10 @@ def _plan_ways(
         if planned is None:
             return None
         draft, plan = planned
-        return Way(name=name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
+        return Fix(name=name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
 
     first = draft_tidying(inspection.checkpoint, tidied)
-    way = plan_way(WayName.TIDY, iter([first] if first else []), MORE_STARTS)
+    way = plan_way(FixName.TIDY, iter([first] if first else []), MORE_STARTS)
     if way is not None and way.cost is not None:
         yield way
         return
@@ -250,5 +250,5 @@ def _plan_ways(
             yield way
 
 
-def _refuse(name: WayName, inspection: Inspection, reason: str | Words, instead: Advice | None = None) -> Way:
-    return Way(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason, instead=instead))
+def _refuse(name: FixName, inspection: Inspection, reason: str | Words, instead: Advice | None = None) -> Fix:
+    return Fix(name=name, plan=ChangePlan(inspection=inspection, needed=True, refused=reason, instead=instead))

@@ -10,10 +10,10 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.advice import join, plain, words
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.check_fix import NO_LOST_BATCH, Drafter, plan_first
 from ckpt.changes.fixes.gaps import draft_fill, draft_rewinds, has_gap
-from ckpt.changes.fixes.repair import WaysPlan, plan_repairs
+from ckpt.changes.fixes.repair import RepairPlan, plan_repairs
 from ckpt.changes.plan import ChangePlan, NoWay, adapt_to_sink
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import parse_choice, parse_choices
@@ -34,14 +34,14 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairPlan(ChangePlan):
+class AsyncRepairPlan(ChangePlan):
     """A repair of a gap that stops a synchronous start."""
 
     command: ClassVar[str] = "repair-async"
 
     strategy: Strategy | None = None  # fill or rewind; None where there is no plan
     reads_after: int | None = None  # the batch at whose end the next synchronous start begins to read
-    repairs: WaysPlan | None = None  # of ``ckpt repair``, where there is no plan
+    repairs: RepairPlan | None = None  # of ``ckpt repair``, where there is no plan
 
 
 def repair_async(
@@ -51,8 +51,8 @@ def repair_async(
     strategy: Strategy | str = Strategy.AUTO,
     spark: Sequence[Spark | str] = (),
     sink: str | None = None,
-    **how: Unpack[How],
-) -> ChangeResult[RepairPlan]:
+    **how: Unpack[ApplyOptions],
+) -> ChangeResult[AsyncRepairPlan]:
     """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
     Args:
@@ -61,7 +61,7 @@ def repair_async(
         strategy: ``fill``, ``rewind`` or ``auto``, which picks the one that reads less again.
         spark: The Spark versions that the query may be started with, as ``"4.2"``; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -75,7 +75,7 @@ def repair_async(
     uri, wanted = fspath(checkpoint), parse_choice(Strategy, strategy, "strategy")
     sparks = parse_choices(Spark, spark, "spark")
 
-    def plan(storage: Storage) -> RepairPlan:
+    def plan(storage: Storage) -> AsyncRepairPlan:
         log = ask_sink(sink, uri, storage_options or {})
         planned = adapt_to_sink(plan_repair(storage, wanted, sparks, log), log)
         certain = planned.skips is not None and planned.sink is not None and planned.sink.certain
@@ -84,7 +84,7 @@ def repair_async(
             return planned
         return replace(planned, repairs=plan_repairs(storage, versions=sparks, sink=log))
 
-    return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
+    return run_change(AsyncRepairPlan, plan, uri, storage_options, sparks, **how)
 
 
 def plan_repair(
@@ -92,14 +92,14 @@ def plan_repair(
     strategy: Strategy = Strategy.AUTO,
     versions: Sequence[Spark] = (),
     sink: SinkLog | None = None,
-) -> RepairPlan:
+) -> AsyncRepairPlan:
     """Plan the repair of a gap, as ``repair_async`` does. Raises NotACheckpoint, NotFound, StorageError."""
     inspection = inspect(read_checkpoint(storage, batches=0), versions, sink=sink)
     if not has_gap(inspection.checkpoint):
         why = f"no gap stops a synchronous start, so this command cannot help; ckpt found {inspection.trouble_names}"
         why = "a synchronous start finds every offset file that it looks for" if inspection.sound else why
-        return RepairPlan(inspection=inspection, needed=False, why=why)
-    plans: list[RepairPlan] = []
+        return AsyncRepairPlan(inspection=inspection, needed=False, why=why)
+    plans: list[AsyncRepairPlan] = []
     for name in _FIXES:
         if strategy in (name, Strategy.AUTO):
             plans.append(_plan_strategy(name, inspection, storage, versions))
@@ -110,15 +110,15 @@ def plan_repair(
     if not possible:
         each = (words("{name}: {why}", name=str(plan.strategy), why=plain(plan.refused or "")) for plan in refusals)
         reason = join(each, "; ")
-        return RepairPlan(inspection=inspection, needed=True, refused=reason)
+        return AsyncRepairPlan(inspection=inspection, needed=True, refused=reason)
     best = max(possible, key=lambda plan: (plan.skips is None, -1 if plan.reads_after is None else plan.reads_after))
     return replace(best, why="; ".join((best.why, *(f"{p.strategy} is not possible: {p.refused}" for p in refusals))))
 
 
 def _plan_strategy(
     strategy: Strategy, inspection: Inspection, storage: Storage, versions: Sequence[Spark]
-) -> RepairPlan:
-    blank = RepairPlan(inspection=inspection, needed=True, strategy=strategy)
+) -> AsyncRepairPlan:
+    blank = AsyncRepairPlan(inspection=inspection, needed=True, strategy=strategy)
     try:
         planned = plan_first(_FIXES[strategy](storage, inspection), blank, storage, NO_LOST_BATCH, versions)
     except NoWay as error:

@@ -17,7 +17,7 @@ from os import fspath
 from typing import Annotated, Any, ClassVar, Unpack
 
 from ckpt.advice import call
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.offsets.ends import check_settable
 from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
@@ -229,7 +229,7 @@ def offsets_import(
     topic: Mapping[str, str] | None = None,
     expect_batch: int | None = None,
     spark: Sequence[Spark | str] = (),
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[ImportPlan]:
     """All that ``ckpt offsets import`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
@@ -241,7 +241,7 @@ def offsets_import(
         topic: Topics of Kafka in the document, and what they are called now.
         expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         spark: The Spark versions that the query may be started with; none named is all.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.

@@ -11,7 +11,7 @@ from os import fspath
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
 from ckpt.advice import Call, Words, again, call, left_out, words
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
 from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
@@ -88,7 +88,7 @@ def offsets_set(
     expect_batch: int | None = None,
     spark: Sequence[Spark | str] = (),
     sink: str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[OffsetsPlan]:
     """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
@@ -102,7 +102,7 @@ def offsets_set(
         expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         spark: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.

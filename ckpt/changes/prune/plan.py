@@ -14,7 +14,7 @@ from os import fspath
 from typing import Annotated, ClassVar, Unpack
 
 from ckpt.advice import words
-from ckpt.changes.apply import ChangeResult, How, inspect_root, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, inspect_root, run_change
 from ckpt.changes.check_fix import Rule, check_fix
 from ckpt.changes.plan import STOP_FIRST, ChangePlan
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets
@@ -90,7 +90,7 @@ def prune(
     storage_options: Mapping[str, str] | None = None,
     keep_batches: int | None = None,
     superseded: bool = False,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[PrunePlan]:
     """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
@@ -102,7 +102,7 @@ def prune(
         keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
         superseded: ``checkpoint`` is the folder of a flow of a declarative pipeline: remove the versions that no run
             uses, whole.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.

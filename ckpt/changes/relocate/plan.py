@@ -19,7 +19,7 @@ from os import fspath
 from typing import Annotated, ClassVar, Unpack
 
 from ckpt.advice import RowCost, Words
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import STOP_FIRST, ChangePlan, NoWay, inspect_changed
 from ckpt.changes.steps import must_fit, plan_writing, read_files
@@ -181,7 +181,7 @@ def relocate(
     *,
     storage_options: Mapping[str, str] | None = None,
     to: str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RelocationPlan]:
     """All that ``ckpt relocate`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
@@ -189,7 +189,7 @@ def relocate(
         checkpoint: Where it is now: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         to: The URI under which Spark will open it; by default where it is.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier relocation; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier relocation; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.

@@ -16,7 +16,7 @@ from typing import Unpack
 from uuid import uuid4
 
 from ckpt.advice import Code, Words, left_out, plain, words
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ToAccept, adapt_to_sink, add_mark
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
@@ -48,7 +48,7 @@ def rewind(
     restore_sink: bool = False,
     replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RewindPlan]:
     """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
@@ -62,7 +62,7 @@ def rewind(
             name in a catalog.
         replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.

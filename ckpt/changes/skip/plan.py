@@ -9,7 +9,7 @@ from typing import ClassVar, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
 from ckpt.advice import UNKNOWN_ROWS, Words
-from ckpt.changes.apply import ChangeResult, How, run_change
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, adapt_to_sink, name_log_problem
@@ -197,7 +197,7 @@ def skip(
     *,
     storage_options: Mapping[str, str] | None = None,
     sink: str | None = None,
-    **how: Unpack[How],
+    **how: Unpack[ApplyOptions],
 ) -> ChangeResult[SkipPlan]:
     """All that ``ckpt skip`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
 
@@ -205,7 +205,7 @@ def skip(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan then says what that sink needs.
-        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier skip; see ``How``.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier skip; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.

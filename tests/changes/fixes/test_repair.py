@@ -10,7 +10,7 @@ from ckpt.calls.inspect import inspect
 from ckpt.changes.apply import Receipt
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost
-from ckpt.changes.fixes.repair import WayName, WaysPlan, repair
+from ckpt.changes.fixes.repair import FixName, RepairPlan, repair
 from ckpt.changes.fixes.write_logs import find_commit
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
@@ -36,29 +36,29 @@ NO_WAY = {
 """Samples for which only a copy helps, and a part of the reason."""
 
 RECOMMENDED = {
-    "damaged-async-uncommitted": (WayName.FILL, Cost.UNFINISHED_AGAIN),
-    "damaged-commits-ahead-of-offsets": (WayName.READ_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-commits-far-behind": (WayName.READ_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-empty-commit": (WayName.RUN_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-empty-delta": (WayName.RUN_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-empty-offset": (WayName.READ_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-empty-predecessor": (WayName.FILL, Cost.NOTHING),
-    "damaged-file-source-log-hole": (WayName.PLAN_AGAIN, Cost.MAY_LOSE),
-    "damaged-missing-delta": (WayName.RUN_AGAIN, Cost.MAY_LOSE),
-    "damaged-missing-sst": (WayName.RUN_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-missing-unique-ids": (WayName.RUN_AGAIN, Cost.FINISHED_AGAIN),
-    "damaged-orphan-commit-crc": (WayName.TIDY, Cost.FINISHED_AGAIN),
-    "damaged-orphan-offset-crc": (WayName.TIDY, Cost.NOTHING),
-    "damaged-stale-crc": (WayName.TIDY, Cost.NOTHING),
-    "damaged-state-ahead": (WayName.TIDY, Cost.MAY_LOSE),
+    "damaged-async-uncommitted": (FixName.FILL, Cost.UNFINISHED_AGAIN),
+    "damaged-commits-ahead-of-offsets": (FixName.READ_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-commits-far-behind": (FixName.READ_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-empty-commit": (FixName.RUN_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-empty-delta": (FixName.RUN_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-empty-offset": (FixName.READ_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-empty-predecessor": (FixName.FILL, Cost.NOTHING),
+    "damaged-file-source-log-hole": (FixName.PLAN_AGAIN, Cost.MAY_LOSE),
+    "damaged-missing-delta": (FixName.RUN_AGAIN, Cost.MAY_LOSE),
+    "damaged-missing-sst": (FixName.RUN_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-missing-unique-ids": (FixName.RUN_AGAIN, Cost.FINISHED_AGAIN),
+    "damaged-orphan-commit-crc": (FixName.TIDY, Cost.FINISHED_AGAIN),
+    "damaged-orphan-offset-crc": (FixName.TIDY, Cost.NOTHING),
+    "damaged-stale-crc": (FixName.TIDY, Cost.NOTHING),
+    "damaged-state-ahead": (FixName.TIDY, Cost.MAY_LOSE),
 }
 
 
-def plan_of(top: Path, way: WayName | None = None) -> WaysPlan:
+def plan_of(top: Path, way: FixName | None = None) -> RepairPlan:
     return repair(str(top), choose=way)[0]
 
 
-def repaired(top: Path, way: WayName, backup: Path) -> Receipt:
+def repaired(top: Path, way: FixName, backup: Path) -> Receipt:
     return repair(str(top), choose=way, apply=True, backup=str(backup), grace=0, accept_replay=True, accept_skip=True)[
         1
     ]
@@ -172,7 +172,7 @@ def test_the_log_of_a_file_source_tells_offsets(
         remove(top / "commits/11")
     plan = plan_of(top)
     assert plan.chosen is not None
-    assert (plan.chosen.name, plan.repeats, plan.skips) == (WayName.WRITE_OFFSETS, None, None)
+    assert (plan.chosen.name, plan.repeats, plan.skips) == (FixName.WRITE_OFFSETS, None, None)
     assert plan.chosen.cost is (Cost.NOTHING if committed else Cost.UNFINISHED_AGAIN)
     repair(str(top), backup=str(top.with_name("backup")), apply=True, grace=0)
     for batch in (10, 11):
@@ -191,7 +191,7 @@ def test_what_the_log_of_a_file_source_does_not_tell_is_not_written(lacking: str
         (top / lacking).write_text((top / lacking).read_text().replace('"logOffset":5', '"logOffset":4'))
     else:
         remove(top / lacking)
-    (way,) = [one for one in plan_of(top).ways if one.name is WayName.WRITE_OFFSETS]
+    (way,) = [one for one in plan_of(top).ways if one.name is FixName.WRITE_OFFSETS]
     assert way.cost is None
     assert "entr" in str(way.plan.refused)
 
@@ -264,12 +264,12 @@ def test_an_emptied_commit_is_written_as_it_was_or_not_at_all(sample: str, copy_
     file = top / "commits" / str(newest)
     was, checksums = file.read_bytes(), (top / "commits" / f".{newest}.crc").read_bytes()
     file.write_bytes(b"")
-    (way,) = [way for way in plan_of(top).ways if way.name is WayName.WRITE_COMMIT]
+    (way,) = [way for way in plan_of(top).ways if way.name is FixName.WRITE_COMMIT]
     if sample.startswith("tws"):
         assert "CKPT305" in str(way.plan.refused), "it was moved, and finds no schema"
         return
     assert (way.recommended, way.cost) == (True, Cost.NOTHING)
-    assert repaired(top, WayName.WRITE_COMMIT, tmp_path / "backup").applied
+    assert repaired(top, FixName.WRITE_COMMIT, tmp_path / "backup").applied
     assert (file.read_bytes(), (top / "commits" / f".{newest}.crc").read_bytes()) == (was, checksums)
 
 
@@ -298,10 +298,10 @@ def test_a_commit_that_is_not_established_is_not_written(copy_of: CopyOf) -> Non
         (top / "commits" / str(newest)).write_bytes(b"")
         refused, recommended = (
             next(way for way in plan_of(top).ways if is_it(way))
-            for is_it in (lambda way: way.name is WayName.WRITE_COMMIT, lambda way: way.recommended)
+            for is_it in (lambda way: way.name is FixName.WRITE_COMMIT, lambda way: way.recommended)
         )
         assert said in str(refused.plan.refused)
-        assert recommended.name is WayName.RUN_AGAIN
+        assert recommended.name is FixName.RUN_AGAIN
 
 
 @pytest.mark.parametrize("left", ["garbled", "without its file"])
@@ -315,7 +315,7 @@ def test_operator_metadata_that_no_start_reads_is_removed(left: str, copy_of: Co
     assert [rated.finding.diagnosis.code for rated in before.troubles] == [
         "CKPT309" if left == "garbled" else "CKPT501"
     ]
-    receipt = repaired(top, WayName.TIDY, tmp_path / "backup")
+    receipt = repaired(top, FixName.TIDY, tmp_path / "backup")
     assert receipt.applied
     assert [*path.parent.iterdir()] == []
     assert inspect(str(top)).sound

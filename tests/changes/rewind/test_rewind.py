@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.apply import How
+from ckpt.changes.apply import ApplyOptions
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.checkpoint.reader import read_checkpoint
@@ -186,7 +186,8 @@ def test_what_it_costs_has_to_be_accepted(
     for given in ([], ["accept_skip"], ["accept_replay"]):
         wanted = [name for name in asked if name not in given]
         if wanted:
-            how = How(apply=True, grace=0, accept_skip="accept_skip" in given, accept_replay="accept_replay" in given)
+            skip, replay = "accept_skip" in given, "accept_replay" in given
+            how = ApplyOptions(apply=True, grace=0, accept_skip=skip, accept_replay=replay)
             _, receipt = rewind(str(top), to_batch=batch, replay=replayed, **how)
             assert [name for name in names if f"`{name}`" in str(receipt.problem)] == wanted
             assert facts(top) == before

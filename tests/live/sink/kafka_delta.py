@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from ckpt.changes.fixes.repair import WaysPlan, repair
+from ckpt.changes.fixes.repair import RepairPlan, repair
 from ckpt.changes.plan import First
 from ckpt.changes.skip.plan import skip
 from ckpt.new.copy.copy import copy
@@ -177,7 +177,7 @@ def _repaired(damage: Callable[[Path], None]) -> Callable[[Incident], dict[str, 
     return cure
 
 
-def _cure(one: Incident, plan: WaysPlan) -> None:
+def _cure(one: Incident, plan: RepairPlan) -> None:
     """What the page says of a sink that remembers batches: once into nothing, or the table taken back and a new id."""
     text = " ".join(map(str, (*plan.notices, *(sink.says for sink in plan.in_sinks))))
     if plan.first is First.NOOP:
@@ -188,7 +188,7 @@ def _cure(one: Incident, plan: WaysPlan) -> None:
     one.taken_back(BATCHES - 2)
 
 
-def _again(plan: WaysPlan) -> list[tuple[Any, Any]]:
+def _again(plan: RepairPlan) -> list[tuple[Any, Any]]:
     """The ranges of finished batches that a plan says are read again; without an end, up to where the query stopped."""
     return [(one.sources[0].start, one.sources[0].end or STOPPED) for one in plan.replay or () if one.finished]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckpt.changes.fixes.repair import WayName, repair
+from ckpt.changes.fixes.repair import FixName, repair
 from ckpt.new.copy.copy import copy
 from tests.migrate.handoff.continuity import inspected
 from tests.support.remedies import NOW, obey, remove
@@ -123,7 +123,7 @@ class Query:
             shutil.rmtree(place / "checkpoint")
             Path(copied.to).rename(place / "checkpoint")
         else:
-            plan = repair(str(place / "checkpoint"), choose=WayName.PLAN_AGAIN, **NOW)[0]
+            plan = repair(str(place / "checkpoint"), choose=FixName.PLAN_AGAIN, **NOW)[0]
             assert plan.after[0].batch_id == kept + 1
             for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
                 if int(file.name) > kept:

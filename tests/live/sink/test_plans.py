@@ -9,7 +9,7 @@ import pytest
 
 from ckpt import open_checkpoint
 from ckpt.changes.check_fix import Cost
-from ckpt.changes.fixes.repair import WayName, repair
+from ckpt.changes.fixes.repair import FixName, repair
 from ckpt.changes.fixes.repair_async import repair_async
 from ckpt.changes.offsets.plan import offsets_set
 from ckpt.changes.plan import OTHERS_REPEAT, SINK_DROPS, SINK_REPEATS, First
@@ -123,7 +123,7 @@ def test_fixes_cost_what_they_cost_in_this_sink(last: int, cost: Cost, copy_of: 
     query = query_of(checkpoint)
     (checkpoint / "offsets" / "5").write_text("")
     place = table(tmp_path / "table", query, last)
-    plan = repair(str(checkpoint), sink=place, choose=WayName.PLAN_AGAIN)[0]
+    plan = repair(str(checkpoint), sink=place, choose=FixName.PLAN_AGAIN)[0]
     assert plan.chosen is not None
     assert plan.chosen.cost is cost
     assert (plan.skips is not None) == (cost is Cost.MAY_LOSE)
@@ -198,7 +198,7 @@ def test_a_table_that_nobody_wrote_to_by_id_drops_nothing(writers: int, copy_of:
     entries += [{"txn": {"appId": "orders", "version": 1, "lastUpdated": 1}}] * writers
     (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, entries)))
 
-    plan = repair(str(checkpoint), sink=str(tmp_path / "sink"), choose=WayName.PLAN_AGAIN)[0]
+    plan = repair(str(checkpoint), sink=str(tmp_path / "sink"), choose=FixName.PLAN_AGAIN)[0]
 
     assert plan.refused is None
     assert (plan.first, plan.skips is None, plan.any_sink is None) == (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ckpt.changes.check_fix import find_starts
-from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair
+from ckpt.changes.fixes.repair_async import AsyncRepairPlan, Strategy, plan_repair
 from ckpt.changes.steps import FileAction, FileStep, view_changed
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange
@@ -64,7 +64,7 @@ def troubles(found: Inspection) -> set[str]:
     return {one.finding.diagnosis.code for one in found.findings if one.severity is not Severity.NOTE}
 
 
-def starts_after(plan: RepairPlan) -> list[Forecast]:
+def starts_after(plan: AsyncRepairPlan) -> list[Forecast]:
     """Synchronous starts after the repair, with the versions that somebody may try."""
     starts = find_starts(plan.inspection, plan.inspection_after) if plan.inspection_after else ()
     return [f for f in starts if f.progress is Progress.SYNC]
@@ -103,7 +103,7 @@ def test_planned_applied_and_taken_back(strategy: Strategy, gap: Gap, build: Bui
         assert facts(top) == before, "everything is as it was, and undoing again is harmless"
 
 
-def only_what_is_named(plan: RepairPlan, before: Facts, after: Facts) -> None:
+def only_what_is_named(plan: AsyncRepairPlan, before: Facts, after: Facts) -> None:
     """A plan touches nothing else, and leaves owners and permissions of what it rewrites."""
     changed = {step.path for step in plan.steps}
     assert {path: of for path, of in after.items() if path not in changed} == {
@@ -132,7 +132,7 @@ def skips(gap: Gap, forecast: Forecast) -> bool:
     return any(not not_after(one.start, known[one.index]) for one in forecast.sources)
 
 
-def announced(plan: RepairPlan, forecast: Forecast) -> bool:
+def announced(plan: AsyncRepairPlan, forecast: Forecast) -> bool:
     """Whether what a start reads again was announced, or it begins where the plan lets the query begin."""
     promised = [*(one.sources for one in plan.replay or ()), *(f.sources for f in starts_after(plan) if f.outcome.runs)]
     return any(no_later_ranges(ranges, forecast.sources) for ranges in promised)
@@ -148,7 +148,7 @@ def no_later_ranges(ranges: Sequence[SourceRange], others: Sequence[SourceRange]
     return all(a is None or (b is not None and not_after(a, b)) for a, b in pairs)
 
 
-def tells_all_that_is_read_again(plan: RepairPlan, gap: Gap, forecast: Forecast) -> bool:
+def tells_all_that_is_read_again(plan: AsyncRepairPlan, gap: Gap, forecast: Forecast) -> bool:
     """Whether the plan tells what a start reads again, without holes, and asks before batches known to be done."""
     logged, done = gap.end(max((*gap.offsets, *gap.commits))), gap.end(max(gap.commits, default=0))
     for read in forecast.sources:

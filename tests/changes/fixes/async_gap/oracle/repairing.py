@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ckpt.changes.fixes.repair_async import RepairPlan, Strategy, plan_repair, repair_async
+from ckpt.changes.fixes.repair_async import AsyncRepairPlan, Strategy, plan_repair, repair_async
 from ckpt.changes.steps import FileContent
 from ckpt.storage import open_storage
 from tests.restart.oracle import answers as oracle
@@ -23,12 +23,12 @@ def damaged(case: Case, folder: Path) -> Path:
     return mutations.copy_of(SAMPLES / case.sample, folder / "ck", case.mutations)
 
 
-def planned(checkpoint: Path, strategy: Strategy) -> RepairPlan:
+def planned(checkpoint: Path, strategy: Strategy) -> AsyncRepairPlan:
     """What ckpt would do."""
     return plan_repair(open_storage(str(checkpoint)), strategy)
 
 
-def repaired(checkpoint: Path, strategy: Strategy) -> RepairPlan:
+def repaired(checkpoint: Path, strategy: Strategy) -> AsyncRepairPlan:
     """Apply the plan of a strategy, which must have steps."""
     backup = str(checkpoint.with_name("backup"))
     plan, receipt = repair_async(
@@ -38,7 +38,7 @@ def repaired(checkpoint: Path, strategy: Strategy) -> RepairPlan:
     return plan
 
 
-def fingerprint(case: Case, plan: RepairPlan) -> str:
+def fingerprint(case: Case, plan: AsyncRepairPlan) -> str:
     """What an answer is an answer to: the damaged sample, the bytes that the repair leaves, and the query."""
     after = {step.path: FileContent.of(step.after) for step in plan.steps}
     left = {path: None if content is None else content.sha256 for path, content in after.items()}

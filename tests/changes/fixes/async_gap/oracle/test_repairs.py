@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.changes.fixes.repair_async import RepairPlan, Strategy
+from ckpt.changes.fixes.repair_async import AsyncRepairPlan, Strategy
 from ckpt.restart.findings import Forecast
 from ckpt.versions import Progress, Spark
 from tests.changes.fixes.async_gap.oracle import cases, record, repairing
@@ -25,7 +25,7 @@ from tests.support.places import some_quick
 RECORDED = {minor: record.SUITE.recorded(minor) for minor in oracle.VERSIONS}
 
 
-def plan_of(question: record.Question, tmp_path: Path) -> RepairPlan:
+def plan_of(question: record.Question, tmp_path: Path) -> AsyncRepairPlan:
     """The plan that a question is about."""
     return repairing.planned(repairing.damaged(question.case, tmp_path), question.strategy)
 
@@ -36,7 +36,7 @@ def named() -> dict[str, record.Question]:
     return {one.name: one for one in record.questions()}
 
 
-def promised(plan: RepairPlan, minor: str, progress: Progress) -> Forecast:
+def promised(plan: AsyncRepairPlan, minor: str, progress: Progress) -> Forecast:
     """What the plan says of a start."""
     return next(one for one in plan.after if one.spark is Spark(minor) and one.progress is progress)
 
@@ -53,7 +53,7 @@ def test_what_ran_first_is_what_the_plan_promised(name: str, tmp_path: Path) -> 
     assert {minor: broken for minor, broken in found.items() if broken} == {}
 
 
-def broken_promises(question: record.Question, minor: str, plan: RepairPlan, answer: dict[str, Any]) -> list[str]:
+def broken_promises(question: record.Question, minor: str, plan: AsyncRepairPlan, answer: dict[str, Any]) -> list[str]:
     """Everything in which Spark did otherwise than the plan said."""
     told = promised(plan, minor, Progress.SYNC)
     found = disagreements(told, answer["first"])
@@ -65,7 +65,7 @@ def broken_promises(question: record.Question, minor: str, plan: RepairPlan, ans
     return found
 
 
-def _replay_not_as_announced(plan: RepairPlan, first: dict[str, Any]) -> Iterator[str]:
+def _replay_not_as_announced(plan: AsyncRepairPlan, first: dict[str, Any]) -> Iterator[str]:
     """The first batch begins where the plan says that rows are read again, or else where the log ends."""
     if first["sources"] is None:
         yield "nothing is known of what ran"
@@ -88,7 +88,7 @@ def _same_offsets(told: list[Any], seen: list[Any]) -> bool:
     return sorted(map(json.dumps, told)) == sorted(map(json.dumps, seen))
 
 
-def _skipped(question: record.Question, plan: RepairPlan, first: dict[str, Any]) -> Iterator[str]:
+def _skipped(question: record.Question, plan: AsyncRepairPlan, first: dict[str, Any]) -> Iterator[str]:
     """No row after the last committed batch may be left out, and what is read again before that was to be accepted."""
     checkpoint = plan.inspection.checkpoint
     committed = [i for i in checkpoint.commits.ids if (SAMPLES / question.case.sample / "offsets" / str(i)).is_file()]
