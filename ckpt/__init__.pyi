@@ -29,8 +29,7 @@ from ckpt.inspection.explain.explain import explain as explain
 from ckpt.inspection.inspection import Inspection as Inspection
 from ckpt.inspection.scan.scan import scan as scan
 from ckpt.migrate.handoff.plan import handoff as handoff
-from ckpt.migrate.provider import migrate_provider as migrate_provider
-from ckpt.migrate.real_time import migrate_real_time as migrate_real_time
+from ckpt.migrate.switches import migrate_provider as migrate_provider, migrate_real_time as migrate_real_time
 from ckpt.new.copy.copy import copy as copy
 from ckpt.new.fill.import_state import import_state as import_state, write_state as write_state
 from ckpt.new.rewrite.rewrite import merge as merge, rewrite as rewrite, split as split

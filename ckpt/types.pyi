@@ -21,10 +21,13 @@ from ckpt.inspection.scan.rows import ScannedCheckpoint as ScannedCheckpoint, Wo
 from ckpt.inspection.scan.scan import Scan as Scan, ScannedRoot as ScannedRoot
 from ckpt.live.records import LiveSource as LiveSource
 from ckpt.live.sink.records import SinkKind as SinkKind, SinkLog as SinkLog, SinkWriter as SinkWriter
-from ckpt.migrate.changelog import Changelog as Changelog, ChangelogSwitch as ChangelogSwitch
 from ckpt.migrate.handoff.plan import Handoff as Handoff
 from ckpt.migrate.handoff.snippets import Language as Language
-from ckpt.migrate.provider import ProviderMove as ProviderMove
+from ckpt.migrate.switches import (
+    Changelog as Changelog,
+    ChangelogSwitch as ChangelogSwitch,
+    ProviderMove as ProviderMove,
+)
 from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMigration, TransformPlan as TransformPlan
 from ckpt.model import ToProvider as ToProvider
 from ckpt.new.copy.copy import CheckpointCopy as CheckpointCopy

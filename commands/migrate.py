@@ -6,9 +6,7 @@ import typer
 
 import ckpt
 from ckpt.errors import UsageError
-from ckpt.migrate.changelog import Changelog
-from ckpt.migrate.provider import migrate_provider
-from ckpt.migrate.real_time import migrate_real_time
+from ckpt.migrate.switches import Changelog, migrate_provider, migrate_real_time
 from ckpt.migrate.transform import Api, TransformRefused
 from ckpt.model import ToProvider
 from ckpt.spark.calls import migrate_transform_with_state

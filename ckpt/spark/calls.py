@@ -8,8 +8,8 @@ from typing import Any, Unpack, cast
 from ckpt.advice import Words
 from ckpt.errors import CkptError, UsageError, parse_choice
 from ckpt.formats.text import quoted
-from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.comparison import Comparison
+from ckpt.migrate.switches import Changelog, ChangelogSwitch, SwitchOutcome, switch_changelog
 from ckpt.migrate.transform import Api, TransformMigration, plan_transform
 from ckpt.model import Location
 from ckpt.spark.installed import ANY, Session, SparkMissing, find_connect_session, find_pyspark_version

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from ckpt import settings
 from ckpt.advice import Advice, advise, run, words
-from ckpt.migrate.changelog import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, Version, VersionComparison, Written
+from ckpt.migrate.switches import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.model import Operator, Provider, Store
 from ckpt.texts import plural
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ckpt.advice import Step, words
 from ckpt.migrate.handoff.plan import Handoff
-from ckpt.migrate.provider import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
+from ckpt.migrate.switches import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
 from ckpt.model import Provider
 
 from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, spell

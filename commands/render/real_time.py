@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from ckpt.advice import Code, call, run, words
-from ckpt.migrate.real_time import NEEDS, RealTimeMove, RealTimeOutcome
+from ckpt.migrate.switches import NEEDS, RealTimeMove, RealTimeOutcome
 
 from .blocks import Block, Heading, Headline, Next, Page, Tone, bullets, page_of, show_warnings
 from .document import DocumentKeys

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.advice import UNKNOWN_ROWS, Call, Do, Hole, call, do, run, words
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.migrate.provider import PROVIDER_NAMES
+from ckpt.migrate.switches import PROVIDER_NAMES
 from ckpt.model import Json
 from ckpt.restart.findings import Outcome
 from ckpt.settings import CHECKPOINT_FORMAT

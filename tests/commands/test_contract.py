@@ -15,7 +15,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.inspection import inspection
 from ckpt.live.outlook import Fate, SourceOutcome
-from ckpt.migrate import changelog, comparison, provider
+from ckpt.migrate import comparison, switches
 from ckpt.migrate.transform import Api, TimeMode
 from ckpt.migrate.variables import VariableForm
 from ckpt.model import Kind, Provider, ToProvider
@@ -156,11 +156,11 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
 
 def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
     assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
-    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in changelog.SwitchOutcome}
-    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in changelog.Changelog}
+    assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in switches.SwitchOutcome}
+    assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in switches.Changelog}
     verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words
     assert verdicts == {str(word) for word in comparison.ComparisonVerdict}
-    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in provider.MoveOutcome}
+    assert contract.shapes("migrate provider")["outcome"].words == {str(word) for word in switches.MoveOutcome}
     assert contract.shapes("migrate provider")["to"].words == {str(word) for word in ToProvider}
     written = contract.shapes("migrate transform-with-state")
     assert written["api"].words == {str(word) for word in Api}

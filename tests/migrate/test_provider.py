@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ckpt.advice.spelling import list_words
-from ckpt.migrate.provider import rewrite_call
+from ckpt.migrate.switches import rewrite_call
 from ckpt.model import ToProvider
 from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import ckpt as library
-from ckpt.migrate.real_time import migrate_real_time
+from ckpt.migrate.switches import migrate_real_time
 from ckpt.restart.findings import Asked
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
