@@ -113,7 +113,7 @@ class Carry(StrEnum):
 
 _Outcome = TypeVar("_Outcome", SwitchOutcome, MoveOutcome, RealTimeOutcome)
 _Checks = Iterator[tuple[bool, _Outcome, str]]
-"""Whether a check applies, what comes of it, and the name of the text that says why; the first that applies decides."""
+"""True if a check applies, its outcome, and the name of the text that gives the reason; the first to apply decides."""
 
 
 def _decide(checks: _Checks[_Outcome], **parts: object) -> tuple[_Outcome, Words | None]:
@@ -122,7 +122,7 @@ def _decide(checks: _Checks[_Outcome], **parts: object) -> tuple[_Outcome, Words
 
 
 def _check_state(checkpoint: Checkpoint, refused: _Outcome, nothing: _Outcome, setting: str) -> _Checks[_Outcome]:
-    """What has to be known of the state before its setting can change."""
+    """Check that the files say of the state what any of these changes asks for."""
     state = checkpoint.state
     yield checkpoint.kind is Kind.EMPTY, refused, f"{setting}_nothing_planned"
     yield state is None and checkpoint.stateful is None, refused, "state_unknown"
