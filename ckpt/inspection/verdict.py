@@ -170,5 +170,4 @@ def outcome_words(forecast: Forecast) -> str:
 
 
 def _name_reason(forecast: Forecast) -> str:
-    """Return why a mode refuses a query."""
     return next((finding.detail for finding in forecast.because), "Spark does not run it so")

@@ -81,7 +81,6 @@ def ask_sources(
 
 
 def _find_options(checkpoint: Checkpoint, views: Iterable[SourceView]) -> dict[int, Mapping[str, str]]:
-    """Find the options, by source, that a checkpoint has itself."""
     kinds = ((view.index, kind) for view in views if (kind := live_kind_of(view)) is not None)
     return {index: options for index, kind in kinds if (options := kind.find_options(checkpoint, index))}
 

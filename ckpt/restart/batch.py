@@ -330,20 +330,15 @@ def find_obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, 
     return None
 
 
-def _may_have_run(start: Start, batch_id: int) -> bool:
-    """Tell whether a planned batch may have run: without state nothing shows it, and otherwise it writes a version."""
-    if not start.checkpoint.listing.has_folder(STATE):
-        return True
-    newest = (partition.newest_version for _, store in start.checkpoint.stores() for partition in store.partitions)
-    return any(version is not None and version > batch_id for version in newest)
-
-
 def runs(start: Start) -> Forecast:
     """Nothing blocks it."""
     batch_id, because = start.first_batch, []
     if not start.resumes:
         detail = f"commits/ has no file for batch {batch_id}"
-        if not _may_have_run(start, batch_id):
+        stores = (store for _, store in start.checkpoint.stores())
+        newest = (partition.newest_version or 0 for store in stores for partition in store.partitions)
+        # without state nothing shows whether it ran, and otherwise it writes a version
+        if start.checkpoint.listing.has_folder(STATE) and not any(version > batch_id for version in newest):
             detail += (
                 f", and state/ has none of version {batch_id + 1}: it may come from a start that failed, such as one "
                 "with a query that does not fit the state; the range of the batch is fixed now"

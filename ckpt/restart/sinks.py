@@ -65,7 +65,6 @@ class Sink:
 
 
 def _sink(kind: str, name: str, **rules: Any) -> Sink:
-    """Make a kind of sink whose texts have this name."""
     back = (lambda seen: _BOOK.advise(name, **seen.parts).steps[0]) if rules.get("drops_same_query") else None
     return Sink(kind, lambda seen: _BOOK.text(name, **seen.parts), taken_back=back, **rules)
 

@@ -99,7 +99,6 @@ class Start:
         return self.latest + 1 if self.resumes else self.latest
 
     def _list_ranges(self) -> tuple[SourceRange, ...]:
-        """List what the first batch reads."""
         if self.latest is None or self.resumes:
             return source_ranges(self._fill_end(), None) if self.resumes else ()
         ranges = source_ranges(self.begin, self._fill_end())

@@ -28,7 +28,7 @@ class _Position(
         Json,
         "the offset at which the batch begins; null for the beginning of the source, or if it is not in the log (see "
         "`warnings`)",
-        of("start"),
+        of("range.start"),
     ]
     to: Annotated[Json, "the offset at which it ends", of("view.offset")]
     amount: Annotated[

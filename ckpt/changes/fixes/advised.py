@@ -50,7 +50,6 @@ def advise_put_back(inspection: Inspection) -> Iterator[Step]:
 
 
 def _advise_without_copy(inspection: Inspection) -> Iterator[Step]:
-    """Advise what is left without a copy of the checkpoint."""
     checkpoint = inspection.checkpoint
     known = gather_known(checkpoint, inspection.sink)
     latest = checkpoint.commits.latest

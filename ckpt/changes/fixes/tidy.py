@@ -52,7 +52,10 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         if damage.kind is DamageKind.BAD_SCHEMA and damage.path.endswith(_SCHEMA)
     )
     described = (file.path for file in (state.unreadable if state else ()) if file.path.endswith(_OPERATOR_METADATA))
-    stale, orphans = tuple(_find_stale(checkpoint)), tuple(_find_orphans(checkpoint))
+    commits, orphans = checkpoint.commits, tuple(_find_orphans(checkpoint))
+    cannot_be_read = isinstance(commits.entries.get(commits.latest or 0), Unreadable)
+    kept = sidecar(f"{COMMITS}/{commits.latest}") if cannot_be_read else None  # it may tell what the commit was
+    stale = tuple(path for path in checkpoint.stale_sidecars if path != kept)
     # what has another checksum may be damaged, and a batch whose offsets or commit are lost is planned or run again
     lost = (f"{OFFSETS}/", *(sidecar(f"{COMMITS}/{batch}") for batch in find_lost_commits(checkpoint)))
     no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
@@ -129,14 +132,6 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
     if is_query_id(checkpoint.query_id or ""):
         raise UsageError(BOOK.text("other_id", query_id=query_id, recorded=checkpoint.query_id))
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))
-
-
-def _find_stale(checkpoint: Checkpoint) -> Iterator[str]:
-    """Find checksums of other content; those of a newest commit that cannot be read may tell what it was."""
-    commits = checkpoint.commits
-    lost = isinstance(commits.entries.get(commits.latest or 0), Unreadable)
-    kept = sidecar(f"{COMMITS}/{commits.latest}") if lost else None
-    return (path for path in checkpoint.stale_sidecars if path != kept)
 
 
 def _find_orphans(checkpoint: Checkpoint) -> Iterator[str]:

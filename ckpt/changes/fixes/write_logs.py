@@ -89,7 +89,6 @@ def _order_next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> Uniq
 
 
 def _find_ids(store: StorePartition, version: int) -> set[str]:
-    """Find the ids under which a version was written."""
     return {i for v, i in (*store.names.logs, *store.names.snapshots) if v == version and i is not None}
 
 

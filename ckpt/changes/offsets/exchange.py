@@ -19,8 +19,7 @@ from typing import Annotated, Any, ClassVar, Unpack
 from ckpt.advice import call
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
-from ckpt.changes.offsets.ends import check_settable
-from ckpt.changes.offsets.plan import OffsetsPlan, plan_offsets
+from ckpt.changes.offsets.plan import OffsetsPlan, check_settable, plan_offsets
 from ckpt.changes.plan import OF_EPOCHS, NoWay
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
@@ -45,7 +44,7 @@ class Position:
     """One source in one batch: what the batch reads, and how a reader begins at its end."""
 
     view: SourceView  # at the end of the batch
-    start: Json  # where the batch begins; None: at the beginning of the source, or not known
+    range: SourceRange  # that the batch reads; its start is None at the beginning of the source, or if not known
     rows: Annotated[
         int | None,
         "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
@@ -55,11 +54,6 @@ class Position:
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
     refused: str | None = None  # why no option says it
     begins_known: bool = True  # the log has where the batch begins
-
-    @property
-    def range(self) -> SourceRange:
-        """The range that the batch reads."""
-        return SourceRange(self.view.index, self.start, self.view.offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +151,7 @@ def _list_positions(checkpoint: Checkpoint, batch: int) -> Iterator[Position]:
         start = view.start_after(StartFacts(recreated=find_recreated_topics(checkpoint, batch, number)))
         refused = start.refused or (None if start.options else " ".join(start.conditions))
         conditions = start.conditions if start.options else ()
-        yield Position(
-            view, reads.start, _count_rows(reads, first=batch == 0), start.options, conditions, refused, known
-        )
+        yield Position(view, reads, _count_rows(reads, first=batch == 0), start.options, conditions, refused, known)
 
 
 def _count_rows(reads: SourceRange, *, first: bool) -> int | None:

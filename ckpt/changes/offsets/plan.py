@@ -2,6 +2,11 @@
 
 Only the end of the latest batch L changes: the next new batch begins there. Where L is committed its range is not read
 again, or (sources of the first kind) read and thrown away. Where it is not, it runs over the new range.
+
+The rules stand with each kind of source, as measured on Spark 4.2.0. A source of Spark's second kind (V2: Kafka,
+Iceberg, rate-micro-batch) is asked at a start for the range after the latest committed batch only. One of the first
+kind (V1: files, Delta) is asked for the range of that batch once more, though its rows are thrown away, so that the end
+of L must not be before its start.
 """
 
 import json
@@ -14,17 +19,26 @@ from ckpt.advice import Call, Words, again, call, left_out, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
-from ckpt.changes.offsets.ends import BatchSource, Moved, check_settable, move_source
 from ckpt.changes.plan import FINISHED_AGAIN, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay, Replay, ToAccept, adapt_to_sink
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, RequestedEnd, parse_json
 from ckpt.checkpoint.sources.file_logs import file_source_logs
-from ckpt.checkpoint.sources.registry import SourceRange, SourceView, in_order, source_ranges, source_views
+from ckpt.checkpoint.sources.registry import (
+    SourceRange,
+    SourceView,
+    in_order,
+    kind_of,
+    settable_kinds,
+    source_ranges,
+    source_views,
+)
+from ckpt.checkpoint.sources.starts import NOT_READ
 from ckpt.errors import UsageError, parse_choices
+from ckpt.formats.names import CompactibleLog
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
@@ -37,6 +51,77 @@ from ckpt.versions import Spark
 
 Ask = Callable[[Sequence[SourceView]], Mapping[int, RequestedEnd]]
 """A function that chooses the new end of each source; raises UsageError, or NoWay."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSource:
+    """A source in the latest batch."""
+
+    batch: int  # the latest, L
+    committed: bool
+    view: SourceView  # at its end, as it is
+    range: SourceRange  # that the batch reads
+    start_known: bool
+    log: CompactibleLog | None = None  # of a file source
+
+    @property
+    def index(self) -> int:
+        """The number of the source in the query."""
+        return self.view.index
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One source with a new end."""
+
+    source: BatchSource
+    new: RequestedEnd
+    ahead: tuple[SourceRange, ...] = ()  # from the old end to the new one, where that is later
+    back: tuple[SourceRange, ...] = ()  # from the new end to the old one, where that is earlier
+    warnings: tuple[Words, ...] = ()
+
+    @property
+    def range(self) -> SourceRange:
+        """From the old end to the new one."""
+        return SourceRange(self.source.index, self.source.view.offset, self.new.value)
+
+
+def _move_source(source: BatchSource, new: RequestedEnd) -> Moved:
+    """Say what the new end of a source leads to. Raises NoWay."""
+    view, start = source.view, source.range.start_offset
+    if not source.committed and not source.start_known:
+        raise NoWay(
+            f"the log does not say where batch {source.batch} begins, so ckpt cannot say what another end would do"
+        )
+    check_settable(view)
+    latest = LatestEnd(
+        source.batch,
+        source.committed,
+        view.index,
+        view.offset,
+        view.record,
+        start if kind_of(start) is view.kind else None,
+        source.start_known,
+        source.log.latest if source.log is not None else None,
+    )
+    try:
+        moved = view.kind.move_end(latest, new)
+    except CannotEndThere as error:
+        raise NoWay(str(error)) from error
+    ahead, back = (tuple(SourceRange(view.index, *span) for span in spans) for spans in (moved.ahead, moved.back))
+    return Moved(source, new, ahead, back, moved.warnings)
+
+
+def check_settable(view: SourceView) -> None:
+    """Raise NoWay where ckpt cannot set the end of a source."""
+    if view.kind.settable:
+        return
+    if not view.well_formed:
+        raise NoWay(f"source {view.index}: {NOT_READ}")
+    if view.offset is None:
+        raise NoWay(f"source {view.index} has no offset yet: the query has read nothing from it")
+    *kinds, last = settable_kinds()
+    raise NoWay(BOOK.text("not_set", index=view.index, type=view.type, kinds=", ".join(kinds), last=last))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +258,7 @@ def _move_sources(sources: Sequence[BatchSource], ask: Ask, batch: int | None) -
     if batch not in (None, sources[0].batch):
         raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: look at the new plan first")
     changes = tuple(
-        move_source(sources[index], new)
+        _move_source(sources[index], new)
         for index, new in sorted(ask([source.view for source in sources]).items())
         if new.value != sources[index].view.offset or new.left_out
     )

@@ -79,8 +79,11 @@ class Again:
 def rewind_warnings(checkpoint: Checkpoint, again: Again, *, cut: bool) -> Iterator[Words]:
     """Return the warnings of a rewind; ``cut``: entries of file source logs go too."""
     yield BOOK.text("end_first") if checkpoint.stateful else STOP_FIRST
-    if again.repeats:
-        yield _must_be_there(checkpoint)
+    if again.repeats:  # sources may have deleted rows since: Kafka by retention, Delta by log and vacuum, files by hand
+        log = checkpoint.offsets.newest
+        of_kafka = log is not None and any(map(is_kafka, offsets_of(log)))
+        kept = words("The sources must still have all rows that are read again.")
+        yield BOOK.text("must_be_in_kafka") if of_kafka else kept
     logs = file_source_logs(checkpoint.listing, checkpoint.offsets.newest)
     if again.loses and logs and not cut:
         yield BOOK.text("source_log_kept")
@@ -115,14 +118,6 @@ def show_batch(checkpoint: Checkpoint, batch: int, kinds: tuple[InSink, ...]) ->
         replace(each, says=BOOK.text(f"shown_by_{each.kind}", says=each.says, **parts)) if each.kind in shown else each
         for each in kinds
     )
-
-
-def _must_be_there(checkpoint: Checkpoint) -> Words:
-    """Warn of data that sources may have deleted since: Kafka by retention, Delta by log and vacuum, files by hand."""
-    log = checkpoint.offsets.newest
-    if log is not None and any(map(is_kafka, offsets_of(log))):
-        return BOOK.text("must_be_in_kafka")
-    return words("The sources must still have all rows that are read again.")
 
 
 def name_sink(checkpoint: Checkpoint) -> str:

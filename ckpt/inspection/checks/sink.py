@@ -145,7 +145,6 @@ def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
 
 
 def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
-    """Add that the log of a file sink lacks an entry, or has one that cannot be read."""
     log = outlook.log
     broken = [(name, f"lacks {name}") for name in (log.hole,) if name is not None]
     if log.damaged is not None:
@@ -280,7 +279,6 @@ def _compare_batches(
 
 
 def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkOutlook:
-    """Foresee a start with a sink that has no batch of this query."""
     sentence = f"it has no batch of this query, so batch {start.batch} is written"
     others = ""
     if log.writers:
@@ -294,19 +292,15 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
     if log.cut:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
-    without_ids = _is_written_without_ids(checkpoint, log)
+    # a Delta table older than the newest batch, without a transaction of anybody, none of which expire
+    older = log.created_ms is not None and log.created_ms < checkpoint.planned_ms(checkpoint.offsets.latest)
+    without_ids = older and not log.writers and log.retention is None
     if without_ids:
         detail += "; no query ever wrote to it by batch id, as is usual in foreachBatch, such as with MERGE"
     usual = without_ids and not start.again  # a batch that runs again would be in the table twice
     findings = (Finding(diagnoses.sinks.SINK_WITHOUT_QUERY, "", detail, minor=usual),)
     outcome = SinkOutcome.UNKNOWN_QUERY
     return SinkOutlook(log, outcome, sentence, start.batch, keeps_no_ids=without_ids, findings=findings)
-
-
-def _is_written_without_ids(checkpoint: Checkpoint, log: SinkLog) -> bool:
-    """True for a Delta table older than the newest batch, without a transaction of anybody, none of which expire."""
-    known = log.created_ms is not None and log.created_ms < checkpoint.planned_ms(checkpoint.offsets.latest)
-    return known and not log.writers and log.retention is None
 
 
 def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batches) -> SinkOutlook:

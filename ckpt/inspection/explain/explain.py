@@ -91,7 +91,6 @@ def _list_messages() -> tuple[tuple[KnownError, str, tuple[str, ...]], ...]:
 
 @cache
 def _count_words() -> Counter[str]:
-    """In how many messages each word is."""
     return Counter(word for _, _, words in _list_messages() for word in set(words))
 
 

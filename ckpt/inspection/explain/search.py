@@ -116,7 +116,9 @@ class Search:
             self._depth += 1
         named = "Exception" in line or "Error" in line
         if named or self._traceback or _TRACEBACK in line:
-            self._note_cause(line, stripped)
+            if (self._traceback and line == stripped and line) or _RAISED.match(line):
+                self._innermost, self._traceback = line, False  # in Python the line after the frames of a traceback
+            self._traceback = self._traceback or _TRACEBACK in line
         if any(word in line for word in _ENDED):
             self._ended = True
             if len(self.queries) < _QUERIES:
@@ -136,13 +138,6 @@ class Search:
                 errors.setdefault(error, any(map(line.__contains__, error.frames)))
         for error, sure in errors.items():
             self._pending.append(Hit(error, self._make_key(broad=error.broad), line, sure=sure))
-
-    def _note_cause(self, line: str, stripped: str) -> None:
-        """Keep what was thrown, in a traceback of Python the line after its frames; the last is the innermost."""
-        if (self._traceback and line == stripped and line) or _RAISED.match(line):
-            self._innermost, self._traceback = line, False
-        if _TRACEBACK in line:
-            self._traceback = True
 
     def _make_key(self, *, broad: bool) -> _Key:
         return self._level, -self._attempt, broad, not self._ended, -self._record, -self._depth

@@ -44,8 +44,6 @@ def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
 
 
 class _Judge:
-    """Judges one Delta table at the next start."""
-
     def __init__(self, start: NextRead, now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> None:
         self._now, self._before, self._end, self._index = now, before, end, start.range.index
         self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
@@ -73,8 +71,11 @@ class _Judge:
         yield from self._compare_columns()
         yield from self._find_changes()
         yield from self._find_missing_files()
-        if self._now.rewritten is not None:
-            yield self._explain_rewritten(self._now.rewritten)
+        if (version := self._now.rewritten) is not None:
+            detail = f"version {version} was written after the batch that has read it was planned"
+            move = {} if self._planned else self._move_back(version)
+            advice = BOOK.advise("delta_rewritten_move" if move else "delta_rewritten", version=version, **move)
+            yield Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, advice, runs=True)
 
     def _find_hidden_log(self) -> Trouble | None:
         """Find versions that a start goes back to, and that are not there."""
@@ -218,15 +219,8 @@ class _Judge:
         error = messages.no_data_file(self._rules)
         yield Trouble(diagnoses.sources.DELTA_FILES_GONE, detail, advice, Outcome.FAILS_IN_BATCH, error, later=later)
 
-    def _explain_rewritten(self, version: int) -> Trouble:
-        detail = f"version {version} was written after the batch that has read it was planned"
-        move = {} if self._planned else self._move_back(version)
-        advice = BOOK.advise("delta_rewritten_move" if move else "delta_rewritten", version=version, **move)
-        return Trouble(diagnoses.sources.DELTA_LOOKS_REWRITTEN, detail, advice, runs=True)
-
 
 def _count_files(files: Sequence[FileNow]) -> str:
-    """Say how many files these are, and how many rows they have."""
     return describe_counts((1, file.rows) for file in files)
 
 
@@ -254,7 +248,6 @@ def find_begin(before: DeltaOffset | None, end: DeltaOffset) -> DeltaOffset:
 
 
 def _list_batch(now: DeltaNow, before: DeltaOffset | None, end: DeltaOffset) -> list[FileNow]:
-    """List the files of a batch that was planned."""
     rest = sum(len(files) for _, files in _list_after(now, end))
     unread = [file for _, files in _list_after(now, find_begin(before, end)) for file in files]
     return unread[: len(unread) - rest]

@@ -43,8 +43,6 @@ def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
 
 
 class _Judge:
-    """Judges one Iceberg table at the next start."""
-
     def __init__(self, start: NextRead, now: IcebergNow, begin: IcebergOffset, end: IcebergOffset) -> None:
         self._now, self._index = now, start.range.index
         self._folder = start.source.folder
@@ -192,7 +190,6 @@ class _Judge:
         return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, error, later=later)
 
     def _find_left_out(self, number: int) -> Trouble | None:
-        """Find rows that the options leave out."""
         later = self._now.chain[number + 1 :]
         skipped = [snapshot for snapshot in later if snapshot.operation in _OPTIONS and snapshot.files]
         if not skipped:
@@ -232,7 +229,6 @@ def _count(snapshot: SnapshotNow) -> Counts:
 
 
 def _count_files(snapshots: Iterable[SnapshotNow]) -> str:
-    """Say how many files snapshots have added, and rows."""
     return describe_counts(map(_count, snapshots))
 
 

@@ -77,7 +77,10 @@ def _translate(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield from _translate_jaas(value, settings)
         elif key == "sasl.oauthbearer.token.endpoint.url":
             yield key, value
-    _check_stores(settings)
+    for store, (types, endings, form) in _STORES.items():
+        location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
+        if kind not in types or location.lower().endswith(endings):
+            raise unusable_option(BOOK.text("kafka_java_key_store", store=store, form=form))
 
 
 _STORES = {
@@ -85,13 +88,6 @@ _STORES = {
     "keystore": (("", "PKCS12"), (".jks",), "a PKCS#12 file"),
 }
 """Types and endings of key stores: those that librdkafka reads, those that it does not, what it wants."""
-
-
-def _check_stores(settings: Mapping[str, str]) -> None:
-    for store, (types, endings, form) in _STORES.items():
-        location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
-        if kind not in types or location.lower().endswith(endings):
-            raise unusable_option(BOOK.text("kafka_java_key_store", store=store, form=form))
 
 
 def _translate_jaas(text: str, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -154,7 +154,11 @@ def foresee_kafka(start: NextRead, now: KafkaNow) -> SourceOutlook:
     if parts is None:
         return SourceOutlook(start.source, said=NOT_IN_LOG)
     judge = _Judge(start, now, parts)
-    findings, outcome = tuple(judge.find()), _choose_outcome(parts, now, again=judge.again)
+    findings, outcome = tuple(judge.find()), SourceOutcome.CONTINUES
+    if any(_fails(part, now, again=judge.again) for part in parts):
+        outcome = SourceOutcome.FAILS
+    elif any(part.lost or part.fate is Fate.NO_TOPIC for part in parts):
+        outcome = SourceOutcome.SKIPS
     waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
     sentence, stop = _describe(parts, waiting, lost), _find_stop(start.forecast, now, parts, findings)
     return SourceOutlook(start.source, outcome, sentence, parts, findings, waiting, None, lost, stop)
@@ -180,13 +184,6 @@ def _fails(part: PartOutlook, now: KafkaNow, *, again: bool) -> bool:
     return part.fate.fails if now.fail_on_data_loss else part.fate is _ALWAYS_FAILS[again]
 
 
-def _choose_outcome(parts: Sequence[PartOutlook], now: KafkaNow, *, again: bool) -> SourceOutcome:
-    if any(_fails(part, now, again=again) for part in parts):
-        return SourceOutcome.FAILS
-    skips = any(part.lost or part.fate is Fate.NO_TOPIC for part in parts)
-    return SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
-
-
 def _describe(parts: Sequence[PartOutlook], waiting: int, lost: int) -> str:
     new = sum(part.fate is Fate.ADDED for part in parts)
     texts = [f"{plural(waiting, 'offset')} of {plural(len(parts), 'partition')} wait to be read"]
@@ -198,8 +195,6 @@ def _describe(parts: Sequence[PartOutlook], waiting: int, lost: int) -> str:
 
 
 class _Judge:
-    """Finds what is wrong with one source, one finding for each diagnosis."""
-
     def __init__(self, start: NextRead, now: KafkaNow, parts: tuple[PartOutlook, ...]) -> None:
         self.now, self.parts, self.index, self.number = now, parts, start.range.index, str(start.forecast.batch_id)
         self.folder = start.source.folder
@@ -278,7 +273,6 @@ class _Judge:
         return advice if certain else advice.lead(BOOK.text("kafka_unless_recreated"))
 
     def _advise_new(self, same: Sequence[PartOutlook]) -> Advice:
-        """Advise how a query continues whose next batch is new."""
         names = {_MOVES.get(part.fate, "kafka_ends_earlier") for part in same}
         name = names.pop() if len(names) == 1 else "kafka_ends_earlier"
         left = plural(sum(part.lost for part in same), "unread offset")
@@ -308,13 +302,11 @@ class _Judge:
 
 
 def _describe_gone(parts: Sequence[PartOutlook]) -> Words:
-    """Say how much can no longer be read."""
     gone = sum(part.lost for part in parts)
     return BOOK.text("kafka_one_gone" if gone == 1 else "kafka_gone", count=plural(gone, "offset"))
 
 
 def _describe_partition(part: PartOutlook) -> str:
-    """Describe what is wrong with a partition."""
     name, now = f"{part.topic}/{part.part[1]}", part.now
     match part.fate:
         case Fate.NO_TOPIC:

@@ -141,7 +141,6 @@ def roll_back(uri: str, newest: int, number: int) -> None:
 
 
 def _load(uri: str) -> Any:
-    """Load a table of pyiceberg."""
     named = _PLACE.fullmatch(uri)
     if named is None:
         raise UsageError(f"{one_line(uri)} names no table of a catalog: write iceberg://CATALOG/NAMESPACE.TABLE")
