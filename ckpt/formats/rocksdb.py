@@ -25,6 +25,7 @@ TAIL_LENGTH = 1 << 16
 
 _END_LENGTH = 22
 _END, _CENTRAL, _LOCAL, _DESCRIPTOR = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04", b"PK\x07\x08"
+_CENTRAL_HEADER = struct.Struct("<4s6xH8xIIHHH8xI")
 _ENTRY = b"metadata"
 _VERSIONS = {b"v1": 1, b"v2": 2}
 _LARGEST_METADATA = 1 << 22  # bytes: 25,000 SST files of one partition
@@ -85,14 +86,14 @@ def parse_snapshot(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
 def _find_entry(directory: bytes) -> tuple[int, tuple[int, int], int]:
     """Find ``metadata`` in the central directory: its local header, its sizes (packed, unpacked), its method."""
     at = 0
-    while at + 46 <= len(directory):
-        if directory[at : at + 4] != _CENTRAL:
+    while at + _CENTRAL_HEADER.size <= len(directory):
+        mark, method, packed, unpacked, name, extra, comment, local = _CENTRAL_HEADER.unpack_from(directory, at)
+        if mark != _CENTRAL:
             raise Damaged(Fault.BAD_BINARY, "its central directory cannot be followed")
-        method = struct.unpack_from("<H", directory, at + 10)[0]
-        packed, unpacked, name, extra, comment = struct.unpack_from("<IIHHH", directory, at + 20)
-        if directory[at + 46 : at + 46 + name] == _ENTRY:
-            return struct.unpack_from("<I", directory, at + 42)[0], (packed, unpacked), method
-        at += 46 + name + extra + comment
+        at += _CENTRAL_HEADER.size
+        if directory[at : at + name] == _ENTRY:
+            return local, (packed, unpacked), method
+        at += name + extra + comment
     raise Damaged(Fault.BAD_BINARY, "it has no entry called metadata")
 
 
@@ -147,8 +148,11 @@ def parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
 
 def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
     """Read names and sizes of ``sstFiles`` or ``logFiles``. Raises TypeError or KeyError where it is neither."""
-    files = [expect_type(dict, file) for file in expect_type(list, [] if value is None else value)]
-    return tuple((expect_type(str, file[name_key]), expect_type(int, file["sizeBytes"])) for file in files)
+    listed = expect_type(list, [] if value is None else value)
+    files = tuple((file[name_key], file["sizeBytes"]) for file in listed)
+    if not all(type(name) is str and type(size) is int for name, size in files):
+        raise TypeError
+    return files
 
 
 class _Header(NamedTuple):

@@ -245,14 +245,12 @@ def _pread(handle: int, offset: int, length: int | None, size: int) -> bytes:
 
     ``size`` is that of the file: read at once, a large one is in memory once.
     """
-    parts: list[bytes] = []
-    most = max(size - offset, 0) + _SPARE
-    left = length
-    while left is None or left > 0:
-        part = os.pread(handle, most if left is None else min(left, most), offset)
-        if not part:
-            break
+    most, parts = max(size - offset, 0) + _SPARE, list[bytes]()
+    left = most if length is None else length
+    while left > 0 and (part := os.pread(handle, min(left, most), offset)):
+        if len(part) == length:  # mostly: of thousands of files a few bytes
+            return part
         parts.append(part)
         offset += len(part)
-        left = None if left is None else left - len(part)
+        left = most if length is None else left - len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
