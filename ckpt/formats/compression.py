@@ -41,10 +41,7 @@ class BadBlock(ValueError):
 
 
 def _block_header(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Method, compressed and decompressed length, and checksum of the block whose header begins at ``at``.
-
-    Raises BadBlock where none does.
-    """
+    """Method, compressed and decompressed length, and checksum of the block at ``at``. Raises BadBlock."""
     if data[at : at + len(MAGIC)] != MAGIC or len(data) < at + HEADER_LENGTH:
         raise BadBlock("no block header")
     token, compressed, decompressed, checksum = struct.unpack_from("<BiiI", data, at + len(MAGIC))
@@ -216,10 +213,7 @@ def _zstd_blocks(data: bytes, piece: int) -> Iterator[bytes]:
 
 
 def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
-    """The blocks of a stream of snappy-java: after a header, their length as a big-endian int, and a block of snappy.
-
-    Raises BadBlock where one cannot be decompressed.
-    """
+    """The blocks of snappy-java: behind a header each is its length, a big-endian int, and snappy. Raises BadBlock."""
     import pyarrow as pa
 
     codec, at = pa.Codec("snappy"), _SNAPPY_HEADER
@@ -244,10 +238,7 @@ def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
 
 
 def _lzf_chunks(data: bytes, _: int) -> Iterator[bytes]:
-    """The chunks of a stream of compress-lzf: ``ZV``, how it is stored, and one or two lengths of two bytes.
-
-    Raises BadBlock where one cannot be decompressed.
-    """
+    """The chunks of compress-lzf: ``ZV``, how it is stored, one or two lengths of two bytes. Raises BadBlock."""
     at = 0
     while at < len(data):
         head = data[at : at + 7]

@@ -28,10 +28,7 @@ _RENAME_NOREPLACE = 1  # linux/fs.h
 
 
 def open_writer(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Writer:
-    """Open a place for writing: whatever ``open_storage`` opens.
-
-    Raises UsageError or StorageError as ``open_storage`` does.
-    """
+    """Open a place for writing: whatever ``open_storage`` opens, and raises as it does."""
     local = local_path(uri)
     if local is not None:
         return LocalWriter(local, uri)

@@ -5,8 +5,8 @@ Spark classes ``UnsafeRowWriter`` and ``UnsafeArrayWriter``. Bytes are compared 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,7 @@ _KEPT = 16  # bytes of a row for a decimal of more than 18 digits, also where it
 _DECIMAL_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Blobs:
+class Blobs(NamedTuple):
     """Byte strings, one behind the other: ``data`` is an array of bytes, ``bounds`` where each begins and the end."""
 
     data: np.ndarray
@@ -39,8 +38,7 @@ class Blobs:
         return [data[start:end] for start, end in pairwise(bounds)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(NamedTuple):
     """A column as rows or arrays have it: a word for each value, or what the words point to."""
 
     nulls: np.ndarray
