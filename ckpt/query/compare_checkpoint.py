@@ -226,7 +226,6 @@ def _fits_null(new: Mapping[str, Json], old: Mapping[str, Json], key: str) -> bo
 
 
 def _list_columns(schema: Json) -> Json:
-    """List names of columns, at every depth."""
     if isinstance(schema, dict):
         return [[field.get("name"), _list_columns(field.get("type"))] for field in list_fields(schema)] or [
             _list_columns(schema.get(key)) for key in ("elementType", "keyType", "valueType")
@@ -290,7 +289,6 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
 
 
 def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoint: Checkpoint) -> QueryComparison:
-    """Compare each source with the one whose offset it continues."""
     findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
     unknown = tuple(
         f"source {has.index}: whether a source of type {wants.kind} continues from its offset"

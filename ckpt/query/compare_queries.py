@@ -216,7 +216,6 @@ class _View:
         return f"{{{' | '.join(f'{numbers}: {body}' for numbers, body in sorted(branches))}}}"
 
     def _drop_widening(self, match: re.Match[str]) -> str:
-        """Leave out a conversion of a column to a wider type."""
         return f"{match[1]}@{match[2]}" if is_wider(match[3], self.find_type(match[1], int(match[2]))) else match[0]
 
     def find_type(self, column: str, source: int) -> Json:
@@ -585,7 +584,6 @@ def _spell_window(window: DescribedWindow) -> str:
 
 
 def _find_end(text: str, start: int) -> int | None:
-    """Find the brace that closes the one at ``start``."""
     depth = 0
     for index in range(start, len(text)):
         depth += (text[index] == "{") - (text[index] == "}")
@@ -595,7 +593,6 @@ def _find_end(text: str, start: int) -> int | None:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Split the branches of a union."""
     depth = start = 0
     for index, sign in enumerate(text):
         depth += (sign in "{(") - (sign in "})")

@@ -114,5 +114,4 @@ def _only_names(finding: Finding, explained: set[str]) -> bool:
 
 
 def _find_operator(path: str) -> str:
-    """Find the folder of the operator that a path is in."""
     return "/".join(path.split("/")[:2])

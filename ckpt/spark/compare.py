@@ -87,7 +87,6 @@ def _group_partitions(
 
 
 def _sum_counts(counts: Sequence[tuple[int, ...]]) -> tuple[int, int, int, int]:
-    """Rows of both, and how many are in one only, over all partitions."""
     rows, others, only, only_other = (sum(row[ordinal] for row in counts) for ordinal in range(1, 5))
     return rows, others, only, only_other
 
@@ -101,7 +100,6 @@ def _count_differences(direct: DataFrame, replayed: DataFrame) -> DataFrame:
 
 
 def _make_comparable(frame: DataFrame, a: int, b: int) -> DataFrame:
-    """A frame whose rows can be grouped: names by position, maps as their entries, as they are stored."""
     columns = []
     for field in frame.schema.fields:
         kind = _name_by_position(field.dataType)

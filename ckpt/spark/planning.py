@@ -189,7 +189,6 @@ class Planner:
         return session, metadata
 
     def _find_class(self, names: tuple[str, ...]) -> Any:
-        """The first of several classes that this Spark has."""
         return _find_attribute(self._jvm, self._find_class_name(names))
 
     def _find_class_name(self, names: tuple[str, ...]) -> str:
@@ -243,7 +242,6 @@ def _find_attribute(jvm: Any, name: str) -> Any:
 
 @contextmanager
 def _translate_refusals() -> Iterator[None]:
-    """Turn Spark's exception into a Refusal."""
     try:
         yield
     except PySparkException as error:

@@ -121,7 +121,6 @@ def _describe(planner: Planner, spark: Spark) -> QueryDescription:
 
 
 def _describe_operators(folder: Path, signature: Signature) -> Iterator[DescribedOperator]:
-    """Each operator; what Spark wrote of it, from 4.0 on."""
     (folder / STATE).mkdir(exist_ok=True)
     state = open_checkpoint(str(folder)).state
     written = {operator.id: operator for operator in state.operators} if state else {}
@@ -215,7 +214,6 @@ def _find_name(leaf: Any) -> str | None:
 
 
 def _drop_metadata(schema: Any) -> Any:
-    """A schema without comments and the like."""
     if isinstance(schema, list):
         return [_drop_metadata(part) for part in schema]
     if isinstance(schema, dict):
@@ -310,7 +308,6 @@ def _ask_spark(
 
 @contextmanager
 def _copy_state(checkpoint: Checkpoint, batch: int, storage_options: Mapping[str, str] | None) -> Iterator[Path]:
-    """A temporary folder with the description of a checkpoint's state."""
     storage = open_storage(checkpoint.uri, storage_options or {})
     with _make_scratch_folder(batch) as folder:
         for path, _ in checkpoint.listing.walk(STATE):

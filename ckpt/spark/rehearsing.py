@@ -153,7 +153,6 @@ def _list_batches(query: Any) -> tuple[RehearsedBatch, ...]:
 
 
 def _compare_state(result: RehearsedQuery, folder: Path, limit: int) -> RehearsedQuery:
-    """Add what the batches have changed in the state."""
     checkpoint = open_checkpoint(str(folder))
     if not result.batches or not checkpoint.operators:
         return result

@@ -166,7 +166,6 @@ class _Reader:
         return self._apply(node, rows)
 
     def _combine(self, node: _Node, inputs: list[_Rows]) -> _Rows:
-        """The rows of a leaf, of a union, or of a join."""
         if not inputs:
             source: int | str
             if node.kind == "StreamingRelationExec":
@@ -191,7 +190,6 @@ class _Reader:
         return _Rows(dict(zip(inputs[0].columns, united, strict=True)), sources, filters, tables)
 
     def _apply(self, node: _Node, rows: _Rows) -> _Rows:
-        """The rows after a node that computes columns or leaves rows out."""
         fields = node.fields
         if not rows.sources and (node.kind in _OF_A_TABLE or node.kind.endswith("AggregateExec")):
             step = f"{spell_step(_name_step(node.kind), fields, rows.columns)} of [{', '.join(rows.tables)}]"
@@ -313,7 +311,6 @@ class _Reader:
         return unknown
 
     def _evaluate(self, expression: Any) -> Mapping[str, Any]:
-        """The JSON of the literal that a constant expression is."""
         literal = getattr(self._expressions, "Literal$").__getattr__("MODULE$")
         value = literal.create(expression.eval(None), expression.dataType())
         node: Mapping[str, Any] = json.loads(value.toJSON())[0]

@@ -249,7 +249,6 @@ def _order(kind: str, node: Mapping[str, Any], children: tuple[Term, ...]) -> tu
 
 
 def _read_call(node: Mapping[str, Any], kind: str, children: tuple[Term, ...]) -> Term:
-    """A function, or what is written as one."""
     hidden = "UDF" in kind or kind in _HIDDEN
     name = f"{_escape(str(node.get('name') or kind))}?" if hidden else kind.lower()
     term = _make_term(name, kind, children, _list_parameters(node))
@@ -264,7 +263,6 @@ def _read_call(node: Mapping[str, Any], kind: str, children: tuple[Term, ...]) -
 
 
 def _list_options(node: Mapping[str, Any], kind: str) -> dict[str, str]:
-    """The options of a function that reads or writes texts."""
     strict = kind.startswith(("Avro", "Protobuf"))
     own = node["options"] if isinstance(node.get("options"), dict) else {}
     return keep_options(own, node.get("schema"), default_mode="failfast" if strict else "permissive")
@@ -366,7 +364,6 @@ def _read_window(bounds: tuple[Term, ...]) -> Term | None:
 
 
 def _strip(term: Term) -> Term:
-    """The expression without conversions of time."""
     while term.kind in ("PreciseTimestampConversion", "Cast"):
         term = term.children[0]
     return term

@@ -87,7 +87,6 @@ def plan_columns(
 
 
 def _list_types(operator: DescribedOperator) -> list[list[str]]:
-    """List the types of keys, aggregates, and columns that a join keeps."""
     sides = () if operator.join is None else (operator.join.left, operator.join.right)
     expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
     buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
@@ -103,7 +102,6 @@ class _StorePair:
     new_value: Json
 
     def list_columns(self, word: str) -> tuple[list[tuple[str, Json]], list[tuple[str, Json]]]:
-        """List names and types of the old and new columns of keys or values."""
         pairs = (self.old.key_schema, self.new_key) if word == "key" else (self.old.value_schema, self.new_value)
         old, new = (list(named_fields(schema)) for schema in pairs)
         return old, new
@@ -155,7 +153,6 @@ class _ColumnPlanner:
 
     @property
     def _has_longer_windows(self) -> bool:
-        """True if the windows of an aggregation become longer ones that are made of them."""
         aggregates = self.wants.name == OperatorName.AGGREGATION
         return aggregates and self.old is not None and is_coarser(self.old.window, self.wants.window)
 
@@ -450,7 +447,6 @@ class _ColumnPlanner:
         return mapped
 
     def _plan_join(self, pairs: Sequence[_StorePair]) -> ColumnPlan:
-        """Plan both sides: their columns, and wider types of keys."""
         stores: list[StoreColumns] = []
         planned: set[str | None] = set()
         judged = [part for part in self.parts if part.kind is not PartKind.VALUE]
@@ -568,13 +564,11 @@ class _ColumnPlanner:
 
 
 def _get_metadata(field: Json) -> dict[str, Json]:
-    """Return what Spark records of a field of a StructType beside its type."""
     metadata = field.get("metadata") if isinstance(field, dict) else None
     return metadata if isinstance(metadata, dict) else {}
 
 
 def _cut(schema: Json, count: int) -> Json:
-    """Return a StructType without its first fields."""
     return {"type": "struct", "fields": (fields_of(schema) or [])[count:]}
 
 

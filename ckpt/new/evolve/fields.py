@@ -63,7 +63,6 @@ class FieldPlanner:
         return None if same and kept and not any(origin.fields for origin in origins) else tuple(origins)
 
     def _plan_new(self, name: str, kind: Json, label: str, *, nullable: bool) -> ColumnOrigin:
-        """Plan a field that the state does not have. Raises NoWay."""
         if (text := self.choices.find_default(label)) is not None:
             by_default = words("{label} is {text} in all of the state, as {--default} says", label=label, text=text)
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, by_default))
@@ -187,7 +186,6 @@ def _match_variables(
 
 
 def _check_variable(old: StateVariable, new: StateVariable, refuse: Refuse) -> None:
-    """Raise NoWay where rows of one variable are none of another kind."""
     if old.kind != new.kind:
         raise refuse(f"variable {new.name} is a {new.kind}, in the state a {old.kind}")
     if old.ttl != new.ttl:

@@ -162,14 +162,12 @@ def _find_last_offset(checkpoint: Checkpoint, name: str | None) -> str | None:
 
 
 def _is_left(checkpoint: Checkpoint, folder: str) -> bool:
-    """Tell whether a folder is of no source of the newest batch."""
     newest = checkpoint.offsets.newest
     number = len(newest.sources) if newest else 0
     return folder not in {source_folder(checkpoint.listing, newest, index) for index in range(number)}
 
 
 def _read_last_files(storage: Storage, folder: str, log: CompactibleLog) -> tuple[str, ...]:
-    """Read the files that the newest entry of a log names, as URIs. Raises StorageError."""
     if log.latest is None or log.interval <= 0:
         return ()
     path = f"{folder}/{log.name_of(log.latest)}"
@@ -178,7 +176,6 @@ def _read_last_files(storage: Storage, folder: str, log: CompactibleLog) -> tupl
 
 
 def _find_number(word: str, sources: Sequence[SourceView | DescribedSource], where: str | Words) -> int:
-    """Return the place of a source by its name or number. Raises UsageError."""
     names = [source.name for source in sources]
     if word in names:
         return names.index(word)

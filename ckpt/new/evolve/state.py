@@ -196,7 +196,6 @@ def _make_store(wants: DescribedStore) -> Store:
 
 
 def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> Iterator[FileStep]:
-    """Describe an operator, and its stores: ``partitions`` is their number by store."""
     stores = tuple(
         StoreMetadata(store.name, store.prefix_columns or 0, partitions[store.name]) for store in wants.stores
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ckpt
-from tests.new.evolve.running import SETTINGS, UNNAMED, shorten
+from tests.new.evolve.running import SETTINGS, UNNAMED, shorten, write_rows
 
 OLD, FILES = 2, 5  # of the files, those that the old query has read; each is a batch
 
@@ -44,16 +43,6 @@ def make_rows(number: int) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def write_inputs(folder: Path) -> None:
-    """Write the files that queries read: all of them, old ones and new ones."""
-    for number in range(FILES):
-        for name in ("all", "left"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-            file = folder / name / f"f{number}.json"
-            file.write_text("".join(json.dumps(row) + "\n" for row in make_rows(number)))
-            os.utime(file, (1.7e9 + number, 1.7e9 + number))
 
 
 def build(spark: Any, folder: Path, query: Mapping[str, Any]) -> Any:
@@ -176,10 +165,7 @@ class Columns:
         root, session = Path(job["root"]), _open(spark, job["conf"])
         folder = root / "columns inputs" / "old"
         if not folder.exists():
-            write_inputs(folder)
-            for name in ("all", "left"):
-                for number in range(OLD, FILES):
-                    (folder / name / f"f{number}.json").unlink()
+            _put(folder, range(OLD))
         key = json.dumps([job["old"], job["conf"]], sort_keys=True)
         if key not in self._made:
             checkpoint = root / "columns made" / str(len(self._made))
@@ -268,13 +254,8 @@ def _open(spark: Any, conf: Mapping[str, str]) -> Any:
 def _put(folder: Path, numbers: range) -> None:
     """Write these files alone; others are left as they are."""
     for name in ("all", "left"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
         for number in numbers:
-            file = folder / name / f"f{number}.json"
-            hidden = file.with_name(f".{file.name}")
-            hidden.write_text("".join(json.dumps(row) + "\n" for row in make_rows(number)))
-            os.utime(hidden, (1.7e9 + number, 1.7e9 + number))
-            hidden.rename(file)
+            write_rows(folder / name / f"f{number}.json", make_rows(number), 1.7e9 + number)
 
 
 def _kind_of(query: Mapping[str, Any]) -> str:

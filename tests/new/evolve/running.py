@@ -54,7 +54,8 @@ class Inputs:
                 self._create_iceberg_table(self.root / tag, rows)
                 rows.write.format("iceberg").mode("append").save(str(self.root / tag))
             elif tag[0] != "r":
-                self._write_file(tag, new)
+                rows = [{"id": number} for number in new]
+                write_rows(self.root / tag / f"f{new[0]:05}.json", rows, 1.7e9 + new[0])
 
     def topic(self, tag: str) -> str:
         """Return the topic of a source of Kafka."""
@@ -67,14 +68,14 @@ class Inputs:
             tables = iceberg.hadoop.HadoopTables(self.spark._jsc.hadoopConfiguration())
             tables.create(schema, iceberg.PartitionSpec.unpartitioned(), str(folder))
 
-    def _write_file(self, tag: str, new: Sequence[int]) -> None:
-        file = self.root / tag / f"f{new[0]:05}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        hidden = file.with_name(f".{file.name}")
-        hidden.write_text("".join(json.dumps({"id": number}) + "\n" for number in new))
-        time = 1.7e9 + new[0]
-        os.utime(hidden, (time, time))
-        hidden.rename(file)
+
+def write_rows(file: Path, rows: Sequence[Mapping[str, Any]], seconds: float) -> None:
+    """Write a file that is there at once, as old as that."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    hidden = file.with_name(f".{file.name}")
+    hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(hidden, (seconds, seconds))
+    hidden.rename(file)
 
 
 def tag_of(word: str) -> str:
