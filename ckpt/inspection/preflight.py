@@ -17,9 +17,15 @@ from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gathe
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.query.compare_checkpoint import QueryComparison, SparkAnswer, add_answer, compare_operators, compare_sources
+from ckpt.query.compare_checkpoint import (
+    QueryComparison,
+    SparkAnswer,
+    add_answer,
+    compare_operators,
+    compare_sources,
+    compare_with_old,
+)
 from ckpt.query.description import QueryDescription
-from ckpt.query.silent_changes import compare_with_old
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks

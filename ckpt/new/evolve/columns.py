@@ -13,7 +13,7 @@ from ckpt.changes.plan import NoWay
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.statefiles import JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
-from ckpt.model import Json, Operator, Store
+from ckpt.model import ColumnFamily, Json, Operator, Store
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.fields import FieldPlanner, Refuse, plan_variables
 from ckpt.new.evolve.origins import (
@@ -95,9 +95,9 @@ def _list_types(operator: DescribedOperator) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _StorePair:
-    """A store before and after."""
+    """A store before and after, or a column family of the only store of a join (state format 3)."""
 
-    old: Store
+    old: Store | ColumnFamily
     new_key: Json
     new_value: Json
 
@@ -173,26 +173,16 @@ class _ColumnPlanner:
         return any(store.column_families for store in self.has.stores)
 
     def _pair_stores(self) -> list[_StorePair]:
-        if self.wants.name == OperatorName.JOIN and self._has_families:
-            return self._pair_families()
+        old: Sequence[Store | ColumnFamily] = self.has.stores
         new = {store.name: store.families[0] for store in self.wants.stores if len(store.families) == 1}
-        if new.keys() != {store.name for store in self.has.stores} or self._has_families:
+        if self._has_families:
+            if self.wants.name != OperatorName.JOIN or len(old) > 1:
+                return []
+            old = self.has.stores[0].column_families
+            new = {family.name: family for store in self.wants.stores for family in store.families}
+        if new.keys() != {each.name for each in old}:
             return []
-        return [_StorePair(store, new[store.name].key, new[store.name].value) for store in self.has.stores]
-
-    def _pair_families(self) -> list[_StorePair]:
-        """List the column families of the only store of a join (state format 3), as if each were a store."""
-        store, new = self.has.stores[0], {family.name: family for own in self.wants.stores for family in own.families}
-        if new.keys() != {family.name for family in store.column_families} or len(self.has.stores) > 1:
-            return []
-        return [
-            _StorePair(
-                replace(store, name=own.name, key_schema=own.key_schema, value_schema=own.value_schema),
-                new[own.name].key,
-                new[own.name].value,
-            )
-            for own in store.column_families
-        ]
+        return [_StorePair(each, new[each.name].key, new[each.name].value) for each in old]
 
     def _plan_single(self, sides: _StorePair) -> ColumnPlan:
         key, merges, key_parts = self._plan_key(sides)
@@ -222,7 +212,7 @@ class _ColumnPlanner:
         repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
         if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
             raise self.refuse("its keys are others, and ckpt does not change the keys of sessions")
-        own = replace(sides.old, value_schema=_cut(sides.old.value_schema, lead))
+        own = ColumnFamily(sides.old.name, sides.old.key_schema, _cut(sides.old.value_schema, lead))
         value, value_parts = self._plan_aggregates(_StorePair(own, sides.new_key, _cut(sides.new_value, lead)))
         if value is None and added_us is None:
             return ColumnPlan((), (*others, *value_parts))
