@@ -39,6 +39,13 @@ class Records:
         parts = (self.key_at, self.key_size, self.value_at, self.value_size)
         return Records(self.data, *(part[which] for part in parts))
 
+    def pairs(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Each key and its value as they are stored; None for a key that was removed."""
+        parts = (self.key_at, self.key_size, self.value_at, self.value_size)
+        for key_at, key_size, value_at, value_size in zip(*(part.tolist() for part in parts), strict=True):
+            value = self.data[value_at : value_at + value_size] if value_size >= 0 else None
+            yield self.data[key_at : key_at + key_size], value
+
 
 def records_of(data: bytes) -> Records:
     """The records of a file that is decompressed. Raises Undecodable where they do not lead to its end mark."""

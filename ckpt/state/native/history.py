@@ -353,14 +353,11 @@ class _Walk:
         else:
             keys = structs_of(self.layout.key, rows_at(data, records.key_at, records.key_size), "key")
             rows = self._match(keys)
-        chosen = records.take(rows)
-        parts = (chosen.key_at, chosen.key_size, chosen.value_at, chosen.value_size)
-        for key_at, key_size, value_at, value_size in zip(*(part.tolist() for part in parts), strict=True):
-            key = data[key_at : key_at + key_size]
-            if value_size < 0:
+        for key, value in records.take(rows).pairs():
+            if value is None:
                 state.pop(key, None)
             else:
-                state[key] = data[value_at : value_at + value_size]
+                state[key] = value
 
     def _apply_changes(self, files: StoreFiles, number: bytes, data: bytes, state: dict[bytes, bytes]) -> None:
         own = None if self.row is None else number + VERSION + self.row

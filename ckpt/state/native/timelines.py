@@ -6,7 +6,7 @@ its version (``HDFSBackedStateStoreProvider.loadMap``, ``RocksDB.loadWithoutChec
 of the abandoned batches. Format 2 tells files of either by their unique id.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -54,25 +54,10 @@ def _measure(files: StoreFiles) -> int:
     return files.size + (recorded.bytes if recorded else 0)
 
 
-def _read_rows(files: StoreFiles, delimiter: bytes) -> dict[bytes, bytes]:
+def _read_rows(files: StoreFiles, delimiter: bytes) -> Mapping[bytes, bytes | None]:
     """The keys and values of a store, as they are stored."""
     if files.place.names.snapshot_kind is StateFileKind.ZIP:
         with rocksdb.store(files, delimiter) as store:
             return dict(chain.from_iterable(store.batches(b"")))
-    return _read_map(files)
-
-
-def _read_map(files: StoreFiles) -> dict[bytes, bytes]:
-    """The keys and values of an HDFS-backed store, as they are stored."""
     newest = keep_newest(read_records(files), distinct=files.snapshot is not None)
-    return {
-        bytes(records.data[key : key + key_size]): bytes(records.data[value : value + value_size])
-        for records in newest
-        for key, key_size, value, value_size in zip(
-            records.key_at.tolist(),
-            records.key_size.tolist(),
-            records.value_at.tolist(),
-            records.value_size.tolist(),
-            strict=True,
-        )
-    }
+    return dict(chain.from_iterable(records.pairs() for records in newest))
