@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
 def answer(spark: Any, _: dict[str, Any], __: Path) -> dict[str, Any]:
     """Read every unit of every stateful sample, and all of each operator."""
-    import ckpt
     from tests.state.export import rows
     from tests.support.spark.samples import FOLDER
 
     told: dict[str, dict[str, str]] = {"units": {}, "initial": {}}
     for sample in rows.ANSWERS:
-        units = [u for u in ckpt.state_units(ckpt.open_checkpoint(str(FOLDER / sample))) if not u.shown_elsewhere]
+        units = rows.units_of(FOLDER / sample)
         for unit in units:
             told["units"][f"{sample}: {unit.label}"] = _outcome(partial(_unit_is_equal, spark, sample, unit))
         for operator in sorted({unit.operator for unit in units}):

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckpt.state.reading.columns import Columns
-from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.support.spark.samples import FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ANSWERS: dict[str, Any] = json.loads((FOLDER / "answers.json").read_text())
+
+
+def units_of(path: Path | str, operator: int | None = None) -> list[StateUnit]:
+    """The units of a checkpoint, or of one operator, that together hold its state once."""
+    units = state_units(str(path))
+    return [unit for unit in units if operator in (None, unit.operator) and not unit.shown_elsewhere]
+
+
+def every_unit() -> list[Any]:
+    """Each unit of each stateful sample, as a parameter."""
+    import pytest  # not at the top: whoever records answers has none
+
+    units = [(sample, unit) for sample in ANSWERS for unit in units_of(FOLDER / sample)]
+    return [pytest.param(sample, unit, id=f"{sample}: {unit.label}") for sample, unit in units]
+
+
+def every_operator() -> list[Any]:
+    """Each operator of each stateful sample, as a parameter."""
+    import pytest
+
+    ids = [(sample, operator) for sample, answer in ANSWERS.items() for operator in map(int, answer["operators"])]
+    return [pytest.param(sample, operator, id=f"{sample}: operator {operator}") for sample, operator in ids]
 
 
 def options_of(unit: StateUnit) -> dict[str, str]:

@@ -14,7 +14,7 @@ from ckpt.errors import CkptError
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question
-from ckpt.state.reading.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
 from tests.state.export import difficult, grouped, rows
@@ -24,25 +24,11 @@ from tests.support.places import SAMPLES
 pytestmark = pytest.mark.spark
 
 
-def operators() -> list[Any]:
-    """Each operator of each stateful sample, as a parameter."""
-    found = []
-    for sample in rows.ANSWERS:
-        ids = sorted({unit.operator for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample)))})
-        found += [pytest.param(sample, operator, id=f"{sample}: operator {operator}") for operator in ids]
-    return found
-
-
-def units_of(path: Path, operator: int) -> list[StateUnit]:
-    units = state_units(ckpt.open_checkpoint(str(path)))
-    return [unit for unit in units if unit.operator == operator and not unit.shown_elsewhere]
-
-
-@pytest.mark.parametrize(("sample", "operator"), operators())
+@pytest.mark.parametrize(("sample", "operator"), rows.every_operator())
 def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int, spark: Any) -> None:
     """Contents are those that Spark's reader gave part by part; there a row of a join does not say if it matched."""
     path = SAMPLES / sample
-    units = units_of(path, operator)
+    units = rows.units_of(path, operator)
     for unit in units:
         needs(spark, unit)
 
@@ -99,7 +85,7 @@ def test_one_shuffle_where_keys_are_brought_together_and_none_elsewhere(
 def test_what_is_written_is_read_back_equal(sample: str, kind: str, spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     if kind == "delta":
         pytest.importorskip("delta", reason="delta-spark is not installed")
-    for unit in units_of(SAMPLES / sample, 0):
+    for unit in rows.units_of(SAMPLES / sample, 0):
         needs(spark, unit)
     source, target = f"sample_checkpoints/{sample}", tmp_path / "initial"
     words = ("--shape", "initial-state", "--format", kind)
@@ -201,7 +187,7 @@ def test_keys_that_have_only_some_of_the_state(made: difficult.Made, spark: Any)
             return bare_rows(spark, path, readRegisteredTimers="true")
         return bare_rows(spark, path, stateVarName=str(unit.variable))
 
-    again = grouped.by_key(units_of(path, 0), alone)
+    again = grouped.by_key(rows.units_of(path, 0), alone)
     for row in again:
         row["map"].sort(key=lambda one: one["key"]["name"] or "")
     assert grouped.as_text(again) == grouped.as_text(frame_rows(spark, path))
@@ -220,7 +206,7 @@ def test_rows_of_a_join_in_their_order(state_format: int, made: difficult.Made, 
         return found if state_format == 4 else sorted(found, key=lambda row: row["key"]["index"])
 
     found = frame_rows(spark, path)
-    assert grouped.as_text(found) == grouped.as_text(grouped.by_key(units_of(path, 0), in_order))
+    assert grouped.as_text(found) == grouped.as_text(grouped.by_key(rows.units_of(path, 0), in_order))
     by_key = {row["field0"]: row for row in found}
     assert set(by_key) == {0, 1, 2, 3}
     assert [row["lv"] for row in by_key[0]["left"]] == [0, 3, 6, 9, 12, 15, 18]

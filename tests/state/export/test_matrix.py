@@ -18,9 +18,7 @@ def test_every_unit_is_read_but_those_that_need_a_later_spark(version: str) -> N
     assert RECORD[version]["spark"].startswith(version)
     told = RECORD[version]["units"]
     for sample in rows.ANSWERS:
-        for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
-            if unit.shown_elsewhere:
-                continue
+        for unit in rows.units_of(SAMPLES / sample):
             answer = told.pop(f"{sample}: {unit.label}")
             if unit.oldest_spark is not None and not Spark(version).at_least(unit.oldest_spark):
                 assert "pip install" in answer

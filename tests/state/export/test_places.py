@@ -14,7 +14,7 @@ import pytest
 import ckpt
 from ckpt.state.reading.columns import flat_columns
 from ckpt.state.reading.reading import Question, plan_readings
-from ckpt.state.reading.units import StateUnit, state_units
+from ckpt.state.reading.units import StateUnit
 from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
 from tests.support.places import GOLDENS, ROOT, SAMPLES
@@ -35,10 +35,6 @@ def assert_same(spark: Any, sample: str, path: Path | str, unit: StateUnit) -> N
     assert rows.content(frame) == rows.flattened(rows.answer(sample, unit), flat_columns(unit.schema))
 
 
-def units(path: Path | str) -> list[StateUnit]:
-    return [unit for unit in state_units(ckpt.open_checkpoint(str(path))) if not unit.shown_elsewhere]
-
-
 @pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize(
     "sample", ["aggregation-hdfs-4.2", "aggregation-format2-4.2", "tws-rocksdb-4.2", "join-hdfs-3.5"]
@@ -46,7 +42,7 @@ def units(path: Path | str) -> list[StateUnit]:
 def test_awkward_names(sample: str, name: str, spark: Any, copy_of: CopyOf, untouched: Callable[[Path], None]) -> None:
     path = copy_of(sample, to=name)
     untouched(path)
-    for unit in units(path)[-2:]:
+    for unit in rows.units_of(path)[-2:]:
         assert_same(spark, sample, path, unit)
 
 
@@ -63,7 +59,7 @@ def test_awkward_names_are_written_to_as_well(spark: Any, ckpt: Ckpt, copy_of: C
 
 def test_a_file_uri_is_decoded(spark: Any, copy_of: CopyOf) -> None:
     path = copy_of("aggregation-hdfs-4.2", to="with space")
-    (unit,) = units(path)
+    (unit,) = rows.units_of(path)
     assert_same(spark, "aggregation-hdfs-4.2", path.as_uri(), unit)
 
 
@@ -82,7 +78,7 @@ def test_moved_while_the_old_place_holds_another(
         (decoy / schema.name).write_text("not a schema")
     untouched(path)
     try:
-        for unit in units(path):
+        for unit in rows.units_of(path):
             assert_same(spark, sample, path, unit)
     finally:
         shutil.rmtree(origin)

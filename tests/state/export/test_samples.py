@@ -22,22 +22,12 @@ from tests.support.spark.live import EVERY_CASE
 pytestmark = pytest.mark.spark
 
 
-def _units() -> list[Any]:
-    """Each unit of each stateful sample that is not shown elsewhere, as a parameter."""
-    found = []
-    for sample in rows.ANSWERS:
-        for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
-            if not unit.shown_elsewhere:
-                found.append(pytest.param(sample, unit, id=f"{sample}: {unit.label}"))
-    return found
-
-
 def needs(spark: Any, unit: StateUnit) -> None:
     if unit.oldest_spark is not None and not Spark(spark.version[:3]).at_least(unit.oldest_spark):
         pytest.skip(f"Spark {spark.version} cannot read it; matrix.json has what later ones say")
 
 
-@pytest.mark.parametrize(("sample", "unit"), _units())
+@pytest.mark.parametrize(("sample", "unit"), rows.every_unit())
 def test_rows_are_those_of_an_independent_reading(sample: str, unit: StateUnit, spark: Any) -> None:
     needs(spark, unit)
     path = str(SAMPLES / sample)
@@ -92,9 +82,9 @@ def test_counts_are_those_that_inspect_reports(sample: str, spark: Any) -> None:
 def _of_other_columns() -> list[str]:
     """Samples that have a unit of columns that none before has: a table takes the same columns in the same way."""
     found, seen = [], set[str]()
-    units = {sample: state_units(ckpt.open_checkpoint(str(SAMPLES / sample))) for sample in rows.ANSWERS}
+    units = {sample: rows.units_of(SAMPLES / sample) for sample in rows.ANSWERS}
     for sample in sorted(units, key=lambda name: any(unit.oldest_spark for unit in units[name])):
-        shown = [_columns(unit) for unit in units[sample] if not unit.shown_elsewhere]
+        shown = map(_columns, units[sample])
         columns = {str([(column.name, column.type) for column in one.kept]) for one in shown}
         if not columns <= seen or EVERY_CASE:
             found.append(sample)
@@ -117,9 +107,7 @@ def test_a_round_trip_of_everything_changes_nothing(
     """Every unit: what is read back is the independent reading."""
     if kind == "delta":
         pytest.importorskip("delta", reason="delta-spark is not installed")
-    units = [
-        unit for unit in state_units(ckpt_library.open_checkpoint(str(SAMPLES / sample))) if not unit.shown_elsewhere
-    ]
+    units = rows.units_of(SAMPLES / sample)
     for unit in units:
         needs(spark, unit)
     words = ["--all-units", "--to", tmp_path / "all", "--format", kind, "-o", "json"]
@@ -212,9 +200,7 @@ def test_the_partition_is_kept_on_request(spark: Any) -> None:
 
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "join-rocksdb-4.0", "join-hdfs-3.5", "tws-rocksdb-4.2"])
 def test_raw_is_what_spark_gives(sample: str, spark: Any) -> None:
-    for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
-        if unit.shown_elsewhere:
-            continue
+    for unit in rows.units_of(SAMPLES / sample):
         frame = ckpt.read_state(str(SAMPLES / sample), session=spark, shape="raw", **rows.choice(unit))
         answer = sorted(json.dumps(row, sort_keys=True) for row in rows.answer(sample, unit))
         assert rows.content(frame) == answer

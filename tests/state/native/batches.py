@@ -43,12 +43,11 @@ READ_BY = {
 
 def units_and_batches(sample: str) -> Iterator[tuple[StateUnit, int]]:
     """Each unit of a sample with each batch after which it can be read."""
-    import ckpt
+    from tests.state.export import rows
 
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(ROOT / "sample_checkpoints" / sample))):
-        if not unit.shown_elsewhere:
-            for first, last in unit.readable_batches:
-                yield from ((unit, batch) for batch in range(first, last + 1))
+    for unit in rows.units_of(ROOT / "sample_checkpoints" / sample):
+        for first, last in unit.readable_batches:
+            yield from ((unit, batch) for batch in range(first, last + 1))
 
 
 def summary(rows: Iterable[str]) -> list[Any]:

@@ -10,11 +10,10 @@ import pytest
 import ckpt as library
 from ckpt.errors import UsageError
 from ckpt.state.native.diff import Change, state_diff
-from ckpt.state.reading.units import StateUnit, UnitKind, state_units
+from ckpt.state.reading.units import StateUnit, UnitKind
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.state.export import rows
-from tests.state.native.test_samples import units
 from tests.support.places import SAMPLES
 
 KEYED = (UnitKind.KEY, UnitKind.DEDUPLICATION, UnitKind.STORE, UnitKind.VALUE, UnitKind.MAP)
@@ -33,7 +32,7 @@ def parted(row: dict[str, Any]) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sample", "unit"), units())
+@pytest.mark.parametrize(("sample", "unit"), rows.every_unit())
 def test_every_two_batches(sample: str, unit: StateUnit) -> None:
     batches = [batch for first, last in unit.readable_batches for batch in range(first, last + 1)]
     for earlier, later in zip(batches, batches[2:], strict=False):
@@ -67,7 +66,7 @@ def test_a_state_is_equal_to_itself(ckpt: Ckpt) -> None:
     assert result.exit_code == 0
     document = result.json()
     assert contract.disagreements(document, "state diff") == []
-    units = [unit for unit in state_units(library.open_checkpoint(str(path))) if not unit.shown_elsewhere]
+    units = rows.units_of(path)
     assert len(document["units"]) == len(units)
     assert all(one["added"] == one["removed"] == one["changed"] == 0 for one in document["units"])
 

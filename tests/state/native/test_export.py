@@ -17,7 +17,6 @@ from ckpt.errors import CkptError
 from ckpt.state.export import engines
 from ckpt.state.export.request import Engine, ExportRequest
 from ckpt.state.export.targets import ExportTarget, Mode
-from ckpt.state.reading.units import state_units
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
@@ -48,9 +47,7 @@ def test_every_unit_of_every_sample(sample: str, ckpt: Ckpt, tmp_path: Path) -> 
     assert contract.disagreements(document, "export-state") == []
     assert document["engine"] == "native"
     assert [path.name for path in tmp_path.iterdir()] == ["all"]
-    units = [
-        unit for unit in state_units(ckpt_library.open_checkpoint(str(SAMPLES / sample))) if not unit.shown_elsewhere
-    ]
+    units = rows.units_of(SAMPLES / sample)
     assert {path.name for path in to.iterdir()} == {unit.folder for unit in units} | {"_ckpt_export.json"}
     for unit in units:
         columns = ckpt_library.read_state_arrow(str(SAMPLES / sample), **rows.choice(unit))

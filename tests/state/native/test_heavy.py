@@ -12,12 +12,11 @@ from ckpt.state.reading.units import StateUnit
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.state.export import rows
-from tests.state.native.test_samples import units
 from tests.support.places import SAMPLES
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sample", "unit"), units())
+@pytest.mark.parametrize(("sample", "unit"), rows.every_unit())
 def test_every_key_of_every_unit(sample: str, unit: StateUnit) -> None:
     path, choice = str(SAMPLES / sample), rows.choice(unit)
     table = library.read_state_arrow(path, **choice, partition_id=True)

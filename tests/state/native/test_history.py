@@ -18,7 +18,6 @@ from ckpt.storage.local import LocalStorage
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
-from tests.state.native.test_samples import units
 from tests.state.native.test_show import key_of
 from tests.support.places import SAMPLES
 
@@ -46,7 +45,7 @@ def follow(history: StateHistory, batch: int) -> list[str]:
     ("sample", "unit"),
     [
         pytest.param(*pair.values, id=pair.id, marks=() if i % 20 == 0 else pytest.mark.slow)
-        for i, pair in enumerate(units())
+        for i, pair in enumerate(rows.every_unit())
     ],
 )
 def test_the_events_of_a_key_lead_to_every_state_of_it(sample: str, unit: StateUnit) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -15,24 +14,15 @@ from ckpt.formats.statefiles import SIDES
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.initial import plan_initial_state
 from ckpt.state.reading.reading import Question
-from ckpt.state.reading.units import state_units
 from tests.state.export import grouped, rows
 from tests.state.native.values import rows_of
 from tests.support.places import SAMPLES
 
 
-def operators() -> list[Any]:
-    found = []
-    for sample in rows.ANSWERS:
-        ids = sorted({unit.operator for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample)))})
-        found += [pytest.param(sample, operator, id=f"{sample}: operator {operator}") for operator in ids]
-    return found
-
-
-@pytest.mark.parametrize(("sample", "operator"), operators())
+@pytest.mark.parametrize(("sample", "operator"), rows.every_operator())
 def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int) -> None:
     path = str(SAMPLES / sample)
-    units = [u for u in state_units(ckpt.open_checkpoint(path)) if u.operator == operator and not u.shown_elsewhere]
+    units = rows.units_of(path, operator)
 
     table = ckpt.read_state_arrow(path, shape="initial-state", operator=operator)
 

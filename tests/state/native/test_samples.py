@@ -26,21 +26,11 @@ from tests.support.places import ROOT, SAMPLES
 RECORDED: dict[str, Any] = json.loads(batches.RECORD.read_text())
 
 
-def units() -> list[Any]:
-    """Each unit of each stateful sample that is not shown elsewhere, as a parameter."""
-    return [
-        pytest.param(sample, unit, id=f"{sample}: {unit.label}")
-        for sample in rows.ANSWERS
-        for unit in state_units(ckpt.open_checkpoint(str(SAMPLES / sample)))
-        if not unit.shown_elsewhere
-    ]
-
-
 def read(sample: str, unit: StateUnit, **more: Any) -> Any:
     return ckpt.read_state_arrow(str(SAMPLES / sample), **rows.choice(unit), **more)
 
 
-@pytest.mark.parametrize(("sample", "unit"), units())
+@pytest.mark.parametrize(("sample", "unit"), rows.every_unit())
 def test_raw_rows_are_those_of_spark(sample: str, unit: StateUnit) -> None:
     answer = rows.answer(sample, unit)
     found = rows_of(read(sample, unit, shape="raw"))
@@ -60,7 +50,7 @@ def _without_time(row: str, unit: StateUnit) -> str:
     return json.dumps(found, sort_keys=True)
 
 
-@pytest.mark.parametrize(("sample", "unit"), units())
+@pytest.mark.parametrize(("sample", "unit"), rows.every_unit())
 def test_flat_rows_are_those_of_spark(sample: str, unit: StateUnit) -> None:
     columns = columns_of(unit)
     table = read(sample, unit)

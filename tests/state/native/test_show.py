@@ -23,7 +23,6 @@ from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
-from tests.state.native.test_samples import units
 from tests.support.places import SAMPLES
 
 
@@ -33,7 +32,7 @@ def key_of(row: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sample", "unit"), units())
+@pytest.mark.parametrize(("sample", "unit"), rows.every_unit())
 def test_every_key_is_found_in_the_partition_that_its_hash_names(sample: str, unit: StateUnit) -> None:
     path, choice = str(SAMPLES / sample), rows.choice(unit)
     found = state_show(path, **choice, limit=1000)
@@ -60,7 +59,7 @@ def test_counts_are_those_of_the_answers(sample: str, ckpt: Ckpt) -> None:
     assert result.exit_code == 0, result.stderr
     document = result.json()
     assert contract.disagreements(document, "state count") == []
-    units = [u for u in state_units(library.open_checkpoint(str(SAMPLES / sample))) if not u.shown_elsewhere]
+    units = rows.units_of(SAMPLES / sample)
     assert [one["rows"] for one in document["units"]] == [len(rows.answer(sample, unit)) for unit in units]
     assert document["batch"] == rows.ANSWERS[sample]["batch"]
 
