@@ -4,7 +4,6 @@ The state has no record of the settings that it was written with, but the form o
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
@@ -24,16 +23,6 @@ _IN_AVRO = (OperatorName.JOIN, *TRANSFORM_WITH_STATE)
 _WITH_KEY = "the key is not part of the values, as it is in format 1"
 
 
-@dataclass(frozen=True, slots=True)
-class _Contradiction:
-    """A recorded setting, and what the state shows."""
-
-    setting: str
-    shown: str
-    outcome: Outcome
-    words: str | None
-
-
 def contradicting_settings(start: Start) -> Forecast | None:
     """Find recorded settings with which Spark does not load the state that is there."""
     checkpoint, state = start.checkpoint, start.checkpoint.state
@@ -46,14 +35,16 @@ def contradicting_settings(start: Start) -> Forecast | None:
     if (astray := _find_store_astray(checkpoint)) is not None:
         early = start.rules.checks_schemas_at_start
         return start.ends(Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH, astray)
-    if (contradiction := next(_find_contradictions(start, checkpoint), None)) is None:
-        return None
-    name = contradiction.setting
-    value = checkpoint.conf.get(name)
-    recorded = f"does not record {name}" if value is None else f"records {name}={quoted(value)}"
-    detail = f"it {recorded}, and {contradiction.shown}"
+    return next(_find_contradictions(start, checkpoint), None)
+
+
+def _contradict(start: Start, setting: str, shown: str, outcome: Outcome, words: str | None) -> Forecast:
+    """End a start with a recorded setting, and what the state shows."""
+    value = start.checkpoint.conf.get(setting)
+    recorded = f"does not record {setting}" if value is None else f"records {setting}={quoted(value)}"
+    detail = f"it {recorded}, and {shown}"
     finding = Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
-    return start.ends(contradiction.outcome, finding, error=contradiction.words)
+    return start.ends(outcome, finding, error=words)
 
 
 def _find_store_astray(checkpoint: Checkpoint) -> Finding | None:
@@ -66,14 +57,14 @@ def _find_store_astray(checkpoint: Checkpoint) -> Finding | None:
     return None
 
 
-def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Contradiction]:
+def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[Forecast]:
     conf = checkpoint.conf
     table = parse_java_int(conf.get(settings.ROCKSDB_FORMAT, ""))
     provider = checkpoint.state.provider if checkpoint.state else Provider.UNKNOWN
     left_out = _find_partition_left_out(checkpoint)
     if left_out is not None:
         shown = f"{left_out} has the state of the newest batch too, which no start would load"
-        yield _Contradiction(settings.SHUFFLE_PARTITIONS, shown, Outcome.UNKNOWN, None)
+        yield _contradict(start, settings.SHUFFLE_PARTITIONS, shown, Outcome.UNKNOWN, None)
     early = start.rules.checks_schemas_at_start
     schema_outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
     for operator in checkpoint.operators:
@@ -82,21 +73,21 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[_Cont
             shown = f"operator {operator.id} keeps its join in another format"
             apart = recorded in ("3", "4")
             outcome, words = (Outcome.FAILS_AT_START, messages.NO_FAMILIES) if apart else (Outcome.UNKNOWN, None)
-            yield _Contradiction(settings.JOIN_FORMAT, shown, outcome, words)
+            yield _contradict(start, settings.JOIN_FORMAT, shown, outcome, words)
         avro = settings.ENCODING_FORMAT in start.rules.records and conf.get(settings.ENCODING_FORMAT) == "avro"
         if avro and provider is Provider.ROCKSDB and operator.name not in (None, *_IN_AVRO):
             shown = f"Spark has no Avro for the state of operator {operator.id}"
-            yield _Contradiction(settings.ENCODING_FORMAT, shown, Outcome.FAILS_IN_BATCH, messages.NO_AVRO)
+            yield _contradict(start, settings.ENCODING_FORMAT, shown, Outcome.FAILS_IN_BATCH, messages.NO_AVRO)
         for store in operator.stores:
             words = messages.value_schema_differs(start.rules)
             if conf.get(settings.AGGREGATION_FORMAT, "1") == "1" and _keeps_key_apart(operator, store):
-                yield _Contradiction(settings.AGGREGATION_FORMAT, _WITH_KEY, schema_outcome, words)
+                yield _contradict(start, settings.AGGREGATION_FORMAT, _WITH_KEY, schema_outcome, words)
             if conf.get(settings.GROUPS_FORMAT) == "1" and "groupState" in _names(store.value_schema):
                 shown = f"operator {operator.id} keeps its groups in format 2"
-                yield _Contradiction(settings.GROUPS_FORMAT, shown, schema_outcome, words)
+                yield _contradict(start, settings.GROUPS_FORMAT, shown, schema_outcome, words)
     if provider is Provider.ROCKSDB and table is not None and table > _NEWEST_TABLE:
         words = messages.NO_TABLE_FORMAT
-        yield _Contradiction(settings.ROCKSDB_FORMAT, "RocksDB has no such format", Outcome.FAILS_IN_BATCH, words)
+        yield _contradict(start, settings.ROCKSDB_FORMAT, "RocksDB has no such format", Outcome.FAILS_IN_BATCH, words)
 
 
 def _find_partition_left_out(checkpoint: Checkpoint) -> str | None:

@@ -205,7 +205,7 @@ def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:
     if inspection is None:
         return ErrorMatch(error, line, hit.times, innermost or None, error.cure, error.command, ())
     known = _list_known(error, inspection.checkpoint)
-    shown = tuple(rated for rated in inspection.findings if rated.finding.diagnosis.code in error.codes)
+    shown = tuple(rated for rated in inspection.findings if rated.code in error.codes)
     command = error.command and error.command.fill(known)
     return ErrorMatch(error, line, hit.times, innermost or None, error.cure.fill(known), command, shown)
 

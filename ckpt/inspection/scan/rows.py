@@ -171,5 +171,4 @@ def _find_worst(inspection: Inspection) -> WorstFinding | None:
     if not inspection.troubles:
         return None
     rated = inspection.troubles[0]
-    diagnosis, finding = rated.finding.diagnosis, rated.finding
-    return WorstFinding(diagnosis.code, diagnosis.name, finding.path, finding.detail, rated.remedy)
+    return WorstFinding(rated.code, rated.name, rated.path, rated.finding.detail, rated.remedy)

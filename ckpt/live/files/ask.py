@@ -27,15 +27,6 @@ _OUTPUT_OF_A_SINK = "its path is the output of a file sink: Spark reads only the
 _LEVELS = 16  # of folders below the place, in which files are looked for
 
 
-def _explain_unlistable(options: Mapping[str, str]) -> str | None:
-    """Say why the files of a reader with these options, in lower case, cannot be listed; None where they can."""
-    chosen = next((key for key in _CHOOSES if key in options), None)
-    if chosen is not None:
-        return f"with the option {chosen} ckpt cannot tell which files are read"
-    pattern = re.search(r"[*?\[{]", _strip_options(options["path"]))
-    return "its path is a pattern, which ckpt does not expand" if pattern else None
-
-
 def _strip_options(path: str) -> str:
     """Return a path without options of the file system behind it."""
     return path if local_path(path) is not None else path.partition("?")[0]
@@ -63,9 +54,11 @@ def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
     Raises SourceError where nothing is there, or the source's log cannot be read; StorageError, UsageError.
     """
     request = request.with_path()
-    unlistable = _explain_unlistable(request.options)
-    if unlistable is not None:
-        return NotAsked(unlistable)
+    chosen = next((key for key in _CHOOSES if key in request.options), None)
+    if chosen is not None:
+        return NotAsked(f"with the option {chosen} ckpt cannot tell which files are read")
+    if re.search(r"[*?\[{]", _strip_options(request.path)):
+        return NotAsked("its path is a pattern, which ckpt does not expand")
     checkpoint, index, path, options = request.checkpoint, request.index, request.path, request.options
     storage = open_storage(path, request.path_storage_options)
     recursive = read_flag(options, "recursiveFileLookup", False)

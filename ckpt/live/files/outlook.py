@@ -29,7 +29,12 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
     again = reading.end is not None
     if now.refused is not None and (again or not now.partitions):
         fails = Outcome.FAILS_IN_BATCH if now.partitions else Outcome.FAILS_AT_START
-        trouble = _explain_outside(now, now.refused, fails, batch if again else (batch or 0) - 1)
+        folder, _, _ = unquote(now.refused).partition("=")[0].rpartition("/")
+        root, read_in = one_line(mask_secrets(now.place)), batch if again else (batch or 0) - 1
+        detail = f"batch {read_in} has read {one_line(now.refused)}, which is not below {root}"
+        advice = BOOK.advise("files_outside", folder=quote_word(one_line(folder)), now=root)
+        words = _find_words(now.refused, now.place)
+        trouble = Trouble(diagnoses.sources.FILES_OUTSIDE, detail, advice, fails, words)
         return judge_source(source, [trouble], f"{plural(now.files, 'file')}, none of which is read")
     planned = again and not start.passed
     if planned and now.apart:
@@ -39,20 +44,11 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
     gone = now.gone if planned else ()
     changed = now.changed + (0 if planned else now.changed_last)
     findings = tuple(_find_changes(now, gone, changed, batch, source.folder))
-    skips = bool(gone or now.old)
     rerun = f"; {now.planned:,} of batch {batch} are read again" if planned else ""
     sentence = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{rerun}"
     waiting = now.unseen + (now.planned - len(gone) if planned else 0)
-    outcome = SourceOutcome.SKIPS if skips else SourceOutcome.CONTINUES
+    outcome = SourceOutcome.SKIPS if gone or now.old else SourceOutcome.CONTINUES
     return SourceOutlook(source, outcome, sentence, (), findings, waiting, None, len(gone) + now.old)
-
-
-def _explain_outside(now: FilesNow, refused: str, outcome: Outcome, batch: int | None) -> Trouble:
-    folder, _, _ = unquote(refused).partition("=")[0].rpartition("/")
-    root = one_line(mask_secrets(now.place))
-    detail = f"batch {batch} has read {one_line(refused)}, which is not below {root}"
-    advice = BOOK.advise("files_outside", folder=quote_word(one_line(folder)), now=root)
-    return Trouble(diagnoses.sources.FILES_OUTSIDE, detail, advice, outcome, _find_words(refused, now.place))
 
 
 def _find_words(refused: str, folder: str) -> str | None:

@@ -1,6 +1,7 @@
 """Asks an Iceberg table what it has for a streaming query: reads one metadata file, through ckpt's own storage."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
@@ -24,19 +25,8 @@ from ckpt.storage import open_storage
 
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 _FROM = "stream-from-timestamp"
-KNOWN = {
-    "path",
-    _FROM,
-    _MAX_FILES,
-    _MAX_ROWS,
-    *map(str, IcebergOption),
-    "batch-size",
-    "file-open-cost",
-    "locality",
-    "lookback",
-    "split-size",
-    "vectorization-enabled",
-}
+_OF_READS = ("path", "batch-size", "file-open-cost", "locality", "lookback", "split-size", "vectorization-enabled")
+KNOWN = {_FROM, _MAX_FILES, _MAX_ROWS, *map(str, IcebergOption), *_OF_READS}
 """Options under which an Iceberg source has the rules that ckpt knows."""
 OTHER_RULES = {"async-micro-batch-planning-enabled", "branch", "snapshot-id", "tag"}
 """Options under which an Iceberg source has other rules."""
@@ -62,24 +52,19 @@ def ask_iceberg(request: SourceRequest) -> IcebergNow | NotAsked:
     except Damaged as damage:
         reason = f"its metadata cannot be read: {one_line(damage.reason)}; {ASK_THE_CATALOG}"
         raise build_error(request, "Iceberg", reason) from None
-    return _answer(table, request, _read_first_offset(request))
-
-
-def _read_first_offset(request: SourceRequest) -> IcebergOffset | None:
-    """Read where the query began (``SparkMicroBatchStream.InitialOffsetStore``); None where that is not there."""
-    storage = open_storage(request.checkpoint.uri, request.storage_options)
-    try:
-        path = f"{name_folder(request.index, request.view.name)}/offsets/0"
-        return _only_iceberg(parse_offset(storage.read_range(path, 0, LARGEST_RECORD)))
-    except StorageError:
-        return None
+    return _answer(table, request)
 
 
 def _only_iceberg(offset: Offset | None) -> IcebergOffset | None:
     return offset if isinstance(offset, IcebergOffset) else None
 
 
-def _answer(read: ReadTable, request: SourceRequest, first: IcebergOffset | None) -> IcebergNow:
+def _answer(read: ReadTable, request: SourceRequest) -> IcebergNow:
+    storage = open_storage(request.checkpoint.uri, request.storage_options)
+    first = None  # where the query began (``SparkMicroBatchStream.InitialOffsetStore``)
+    with suppress(StorageError):
+        path = f"{name_folder(request.index, request.view.name)}/offsets/0"
+        first = _only_iceberg(parse_offset(storage.read_range(path, 0, LARGEST_RECORD)))
     table, options, ends = read.table, request.options, BatchEnds(request)
     ancestors = [*table.ancestors()][::-1]
     oldest = ancestors[0] if ancestors else None

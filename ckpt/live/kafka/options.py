@@ -16,6 +16,7 @@ _SAME = {
     "client.dns.lookup",
     "client.id",
     "sasl.mechanism",
+    "sasl.oauthbearer.token.endpoint.url",
     "security.protocol",
     "ssl.key.password",
     "ssl.keystore.location",
@@ -75,8 +76,6 @@ def _translate(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield key, value or "none"
         elif key == "sasl.jaas.config":
             yield from _translate_jaas(value, settings)
-        elif key == "sasl.oauthbearer.token.endpoint.url":
-            yield key, value
     for store, (types, endings, form) in _STORES.items():
         location, kind = settings.get(f"ssl.{store}.location", ""), settings.get(f"ssl.{store}.type", "").upper()
         if kind not in types or location.lower().endswith(endings):
