@@ -7,6 +7,7 @@ from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from ckpt.model import Json
 from ckpt.texts import mask_secrets
 
 _LEADS_TO_CHECKPOINT = ("checkpoint", "inspection", "handoff")  # fields of a record of one checkpoint
@@ -18,10 +19,11 @@ class Renderers(NamedTuple):
 
     text: Callable[[object], str]
     html: Callable[[object], str | None]
+    document: Callable[[object], dict[str, Json]]
 
 
 class Record:
-    """A dataclass with a short ``repr``."""
+    """A dataclass with a short ``repr``, and a JSON document."""
 
     __slots__ = ()
 
@@ -29,6 +31,10 @@ class Record:
         """Give each dataclass the short form, which it would override otherwise."""
         super().__init_subclass__()
         cls.__repr__ = Record.__repr__  # type: ignore[method-assign]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the JSON of the contract: what the command of the call prints with ``-o json``, or a part of that."""
+        return show_document(self)
 
     def __repr__(self) -> str:
         """One line: the first facts that are short, and how many there are of the others."""
@@ -62,6 +68,14 @@ def show_html(value: object) -> str | None:
     """Return the page of a value as a part of a notebook; None where nobody makes pages, or not of this value."""
     renderers = Value.renderers()
     return None if renderers is None else renderers.html(value)
+
+
+def show_document(value: object) -> dict[str, Json]:
+    """Return the JSON document of a value. Raises LookupError where nobody makes documents."""
+    renderers = Value.renderers()
+    if renderers is None:
+        raise LookupError("the entry point of ckpt.renderers is not installed")
+    return renderers.document(value)
 
 
 def _show_fact(field: Field[object], value: object) -> str:

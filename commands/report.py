@@ -1,6 +1,5 @@
 """How a command reports: what each report can show, the one place that prints it."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -10,11 +9,10 @@ from typing import Any, NoReturn, assert_never
 import typer
 
 from ckpt.advice import Words
-from ckpt.texts import escape_unprintable, mask_json, mask_secrets
+from ckpt.texts import escape_unprintable, mask_secrets
 
 from .render.blocks import Page, change_texts
-from .render.document import add_next
-from .render.keys import as_json
+from .render.document import write_document
 from .render.layout import for_standard_output
 from .render.reports import Report
 
@@ -40,7 +38,7 @@ def show(report: Report[Any], output: Output) -> None:
         case Output.TABLE:
             text = for_standard_output().text(change_texts(report.page(), mask_secrets))
         case Output.JSON:
-            text = mask_json(to_json(add_next(report.document(), report.page())))
+            text = write_document(report)
         case Output.HTML:
             text = report.html()
         case Output.GITHUB:
@@ -72,11 +70,3 @@ def show_text(text: str) -> None:
     """Print a text that has no secrets in it, and nothing that a terminal obeys by accident."""
     typer.echo(text)
     sys.stdout.flush()
-
-
-def to_json(document: object) -> str:
-    """A document as JSON; a number of a checkpoint that no double holds, such as 1e999, becomes text."""
-    try:
-        return json.dumps(document, indent=2, allow_nan=False, default=as_json)
-    except ValueError:
-        return json.dumps(json.loads(json.dumps(document, default=as_json), parse_constant=str), indent=2)

@@ -12,13 +12,14 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.tables.connect import connect, list_problems, run_sql, split_statements
 from ckpt.tables.log_tables import TABLES
-from ckpt.texts import escape_unprintable, mask_json
+from ckpt.texts import escape_unprintable
 
 from . import options
 from .outfile import must_be_writable, replace_whole
+from .render.document import write_object
 from .render.reports import Exit
 from .render.sql import AnswerReport
-from .report import Output, complain, show, show_text, to_json
+from .report import Output, complain, show, show_text
 from .shell import read_typed
 
 
@@ -120,7 +121,7 @@ def _answer(connection: Any, relation: Any, output: SqlOutput, to: str | None) -
                 answers.write_parquet(connection, relation, unfinished)
             case SqlOutput.JSON:
                 document = AnswerReport(answers.read_answer(connection, relation)).document()
-                _write(unfinished, [mask_json(to_json(document))])
+                _write(unfinished, [write_object(document)])
             case SqlOutput.JSONL:
                 _write(unfinished, answers.list_json_lines(connection, relation))
             case _:

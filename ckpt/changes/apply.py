@@ -32,9 +32,10 @@ from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
 from ckpt.errors import CkptError, DiskFull, NotFound, StorageError, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.model import Json
 from ckpt.storage import Listing, Root, Storage, open_storage
 from ckpt.storage.writer import Attributes, Writer
-from ckpt.values import Value, show_html, show_text
+from ckpt.values import Value, show_document, show_html, show_text
 from ckpt.versions import Spark
 
 _COARSE_MS = 20  # a file system may give a file a time that is this much too early
@@ -267,6 +268,10 @@ class ChangeResult(NamedTuple, Generic[Planned]):
     def _repr_html_(self) -> str | None:
         """Return the page as a part of a notebook; None if the extra ``html`` is not installed."""
         return show_html(self)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the JSON document that the command prints."""
+        return show_document(self)
 
 
 class ApplyOptions(TypedDict, total=False):

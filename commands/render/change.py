@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 from ckpt import advice
 from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Words, advise, call, do, left_out, run, words
 from ckpt.advice.calls import Value
-from ckpt.changes.apply import Receipt
+from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.check_fix import find_trouble
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.steps import FileContent, FileStep
@@ -31,9 +31,10 @@ from .blocks import (
     show_warnings,
 )
 from .book import BOOK
+from .change_keys import ReceiptKeys
 from .document import Document
 from .findings import show_next
-from .keys import derive
+from .keys import Keys, derive
 from .page import forecast_cases, range_text, show_title
 from .reports import Exit, Report
 
@@ -54,12 +55,17 @@ class ChangeReport(Report[Planned]):
     receipt: Receipt
     backup: str | None = field(default=None, kw_only=True)  # that was named, and is named again to apply the plan
 
+    keys: ClassVar[type[Keys]]
     verb: ClassVar[str]  # "REPAIR"
     done: ClassVar[str]  # the headline once it is applied; {report} is this
     planned: ClassVar[str]  # part of the headline of a plan about the time after it, likewise
     change: ClassVar[str] = "change"  # that the page offers to undo
     stop: ClassVar[Words] = words("Stop the query.")  # what to do before the plan is applied
     modes: ClassVar[tuple[Progress, ...]] = tuple(Progress)  # that are shown where there is nothing to compare
+
+    @classmethod
+    def of_value(cls, value: ChangeResult[Planned]) -> "ChangeReport[Planned]":
+        return cls(*value)
 
     @property
     def plan(self) -> Planned:
@@ -276,6 +282,24 @@ class ChangeReport(Report[Planned]):
     def show_look(self) -> Iterator[Block]:
         """Advise to look at the checkpoint as it is."""
         return show_call(self.look, words("See what is there now."))
+
+
+class ReceiptReport(Report[Receipt]):
+    """What came of a plan."""
+
+    keys = ReceiptKeys
+
+    def page(self) -> Page:
+        receipt = self.record
+        if receipt.problem:
+            restored = ", and everything is restored" if receipt.undone else ""
+            head = Headline(f"NOT DONE{restored}: {receipt.problem}", Tone.ERROR)
+        elif receipt.applied:
+            head = Headline("DONE", Tone.GOOD)
+        else:
+            head = Headline("UNDONE" if receipt.undone else "NOTHING WAS CHANGED", Tone.NOTE)
+        kept = words("the backup, which {--undo} takes: {backup}", backup=receipt.backup or "")
+        return page_of([head, *([Item(kept)] if receipt.backup else [])])
 
 
 def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from ckpt.advice import RowCost
+from ckpt.changes.apply import Receipt
 from ckpt.changes.plan import ChangePlan, Replay
 from ckpt.changes.steps import FileAction, FileContent, FileStep
 from ckpt.restart.sinks import InSink
@@ -63,6 +64,12 @@ class InSinkKeys(Keys, record=InSink, keys="kind rows says"):
     """The effect on rows in one kind of sink."""
 
     rows: Annotated[RowCost, "what becomes of them", of("rows.cost")]
+
+
+class ReceiptKeys(Keys, record=Receipt, keys="applied undone backup problem other_backup steps undone_command"):
+    """What came of a plan."""
+
+    steps: tuple[StepKeys, ...]
 
 
 class ChangeDocument(DocumentKeys):

@@ -41,6 +41,10 @@ class CopyReport(Report[CheckpointCopy]):
 
     source: str
 
+    @classmethod
+    def of_value(cls, value: CheckpointCopy) -> "CopyReport":
+        return cls(value, value.inspection.checkpoint.uri)
+
     @property
     def exit(self) -> Exit:
         return Exit.FOUND if self.record.wrong_checksums else Exit.OK

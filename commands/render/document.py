@@ -1,15 +1,18 @@
 """The keys that every JSON document has."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from ckpt.advice import Do, RowCost, Step
 from ckpt.advice.steps import flatten, sentence
+from ckpt.texts import mask_json
 from ckpt.versions import __version__
 
-from .blocks import Next, Page
-from .keys import Keys, derive, itself, of
+from .blocks import Next
+from .keys import Keys, as_json, derive, itself, of
+from .reports import Report
 
 SCHEMA = 1
 Document = Mapping[str, Any]
@@ -67,8 +70,18 @@ class DocumentKeys(Keys):
     next: Annotated[tuple[NextKeys, ...], "what to do next, the recommended step first; empty: nothing", lambda _: ()]
 
 
-def add_next(document: Document, page: Page) -> dict[str, Any]:
-    """A document with the steps with which its page ends, as its last key."""
+def write_document(report: Report[Any]) -> str:
+    """The JSON of a report, without the secrets in it; its last key has the steps with which its page ends."""
+    document, page = report.document(), report.page()
     steps = [step for part in page for block in part if isinstance(block, Next) for step in flatten(block.steps)]
     values = {key: value for key, value in document.items() if key != "next"}
-    return {**values, "next": [derive(NextKeys, step) for step in steps]}
+    return write_object({**values, "next": [derive(NextKeys, step) for step in steps]} if "ckpt" in values else values)
+
+
+def write_object(document: object) -> str:
+    """A document as JSON without secrets; a number of a checkpoint that no double holds, such as 1e999, is text."""
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False, default=as_json)
+    except ValueError:
+        text = json.dumps(json.loads(json.dumps(document, default=as_json), parse_constant=str), indent=2)
+    return mask_json(text)

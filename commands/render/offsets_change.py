@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import Call, call, words
-from ckpt.changes.offsets.exchange import Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
 from ckpt.model import Json
 
-from .blocks import Block, Heading, Item, Page, show_call
+from .blocks import Block, Heading, Item, show_call
 from .change import ChangeReport
 from .change_keys import ChangeDocument, ReplayKeys
 from .document import Document
@@ -17,7 +16,6 @@ from .inspection import ReadRangeKeys
 from .keys import Keys, of
 from .page import offset_text, range_text
 from .positions import PositionsReport
-from .reports import Report
 
 
 class _NewEnd(Keys):
@@ -82,11 +80,8 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         return show_call(call("offsets_show", self.plan.root), words("See where the sources stand."))
 
 
-class OffsetsExportReport(Report[Positions]):
+class OffsetsExportReport(PositionsReport):
     """Report of ``ckpt offsets export``: the document, or for people its content."""
 
     def document(self) -> Document:
         return self.record.document
-
-    def page(self) -> Page:
-        return PositionsReport(self.record).page()

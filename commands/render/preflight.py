@@ -1,15 +1,17 @@
 """Report of ``ckpt preflight``: start or hold, the reasons, and what it cannot see."""
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.advice import Hole, Option, Words, call, words
 from ckpt.inspection.preflight import Readiness
+from ckpt.query.description import QueryDescription
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 from ckpt.texts import plural
 
-from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Tone, bullets, page_of
+from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Title, Tone, bullets, page_of
 from .change_keys import StepKeys
 from .document import Document, DocumentKeys
 from .findings import show_findings, show_next
@@ -71,6 +73,19 @@ class PreflightDocument(DocumentKeys):
     not_fixed: Annotated[
         str | None, "with `--fix safe`: why nothing was changed though the query cannot be started; for people"
     ]
+
+
+class QueryReport(Report[QueryDescription]):
+    """A described query, whose document is that of its file."""
+
+    def page(self) -> Page:
+        query = self.record
+        rows = tuple((field.name, str(getattr(query, field.name))) for field in fields(query))
+        return page_of([Title("query", (f"planned by Spark {query.spark}",))], [Table(rows, ("field", "value"))])
+
+    def document(self) -> Document:
+        made: Document = json.loads(self.record.to_json())
+        return made
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of, show_advice
 from .book import BOOK
+from .reports import Report
 from .rows import show_changes
 
 _ENDS = {
@@ -19,14 +20,13 @@ _ENDS = {
 }
 
 
-def show_rehearsal(rehearsal: Rehearsal) -> Page:
-    """Lay out whether the query starts, its batches beside those of the old query, and its state."""
-    return page_of(
-        _show_result(rehearsal),
-        _show_less(rehearsal.new),
-        _show_batches(rehearsal),
-        *(_show_state(name, query) for name, query in _list_queries(rehearsal)),
-    )
+class RehearsalReport(Report[Rehearsal]):
+    """Whether the query starts, its batches beside those of the old query, and its state."""
+
+    def page(self) -> Page:
+        rehearsal = self.record
+        states = (_show_state(name, query) for name, query in _list_queries(rehearsal))
+        return page_of(_show_result(rehearsal), _show_less(rehearsal.new), _show_batches(rehearsal), *states)
 
 
 def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:

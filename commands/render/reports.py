@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 from ckpt.texts import mask_secrets
 
 from .blocks import Block, Page, change_texts, page_of
-from .keys import Keys, derive
+from .keys import Keys, as_json, derive
 
 Record = TypeVar("Record")
 
@@ -37,12 +37,17 @@ class Report(Generic[Record]):
 
     record: Record
 
-    keys: ClassVar[type[Keys]]
+    keys: ClassVar[type[Keys] | None] = None  # None: the fields of the record
     parts: ClassVar[tuple[Callable[[Any], Iterable[Block]], ...]]
 
     def __init_subclass__(cls) -> None:
         for record in get_args(next(iter(vars(cls).get("__orig_bases__", ())), None)):
             _REPORTS[getattr(record, "__name__", None) or record.__forward_arg__] = cls
+
+    @classmethod
+    def of_value(cls, value: Any) -> "Report[Any]":
+        """The report of what a call has returned, without the words of a command line."""
+        return cls(value)
 
     @property
     def exit(self) -> Exit:
@@ -51,7 +56,8 @@ class Report(Generic[Record]):
 
     def document(self) -> Mapping[str, Any]:
         """For programs: a mapping with the keys of ``docs/contract.md`` in their order."""
-        return derive(self.keys, self.record)
+        made: Mapping[str, Any] = as_json(self.record) if self.keys is None else derive(self.keys, self.record)
+        return made
 
     def page(self) -> Page:
         """For people: blocks, which a layout turns into text."""

@@ -149,6 +149,12 @@ class RewriteReport(Report["Rewrite"]):
 
     checked: ClassVar[str] = "read again, and equal"  # result of the second reading
 
+    @classmethod
+    def of_value(cls, value: "Rewrite") -> "RewriteReport":
+        source = value.inspection.checkpoint.uri
+        imported = any(unit.exported is not None for unit in value.units)
+        return ImportReport(value, source, "the rows given") if imported else cls(value, source)
+
     @property
     def exit(self) -> Exit:
         return Exit.FAILED if self.record.refused else Exit.OK

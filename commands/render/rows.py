@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ckpt.advice import words
-from ckpt.formats.types import sql_type
+from ckpt.formats.types import sql_type, type_name
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
-from ckpt.texts import plural
+from ckpt.texts import batch_ranges, plural
 
-from .blocks import Block, Headline, Item, Line, Page, Table, Tone, TooWide, more, page_of
+from .blocks import Block, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
 from .book import BOOK
 from .document import Document, DocumentKeys
 from .keys import Keys, derive, itself, of
@@ -158,6 +158,24 @@ class DiffReport(Report["StateDiff"]):
     def page(self) -> Page:
         span = f"batch {self.record.before.batch} to {self.record.after.batch}"
         return page_of(*(show_changes(unit, span) for unit in self.record.units))
+
+
+class UnitReport(Report[StateUnit]):
+    """A unit of state: its columns, and the batches whose state can be read."""
+
+    keys = UnitKeys
+
+    def page(self) -> Page:
+        unit, schema = self.record, self.record.schema
+        columns = schema.get("fields") if isinstance(schema, dict) else None
+        rows = tuple(
+            (str(column.get("name", "")), type_name({"type": "struct", "fields": [column]}))
+            for column in (columns if isinstance(columns, list) else [])
+            if isinstance(column, dict)
+        )
+        ranges = batch_ranges(unit.readable_batches) if unit.readable_batches else "no batch"
+        facts = (unit.operator_name or "operator name not recorded", str(unit.provider), f"complete for {ranges}")
+        return page_of([Title(unit.label, facts)], [Table(rows, ("column", "type"))])
 
 
 @dataclass(frozen=True)

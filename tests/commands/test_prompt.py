@@ -13,14 +13,16 @@ import pytest
 import ckpt
 from ckpt import types
 from ckpt.advice import Call, Hole, call, plain
-from ckpt.changes.apply import ApplyOptions
+from ckpt.changes.apply import ApplyOptions, ChangeResult
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.state.export.request import ExportOptions
 from ckpt.state.reading.choose import Part
 from ckpt.values import Value
 from commands import prompt
 from commands.calls import as_call
-from tests.conftest import CopyOf
+from commands.render.reports import find_report
+from tests.commands import contract
+from tests.conftest import Ckpt, CopyOf
 from tests.support.places import ROOT, SAMPLE_NAMES, SAMPLES, some_quick
 
 ASYNC, KAFKA, HDFS, ROCKSDB = (
@@ -225,6 +227,84 @@ def test_whatever_a_call_returns_prints_as_a_page() -> None:
     values = [
         value for name in dir(types) if isinstance(value := getattr(types, name), type) and issubclass(value, Value)
     ]
-    shown = {*prompt._PAGES, "ChangePlan"}
+    prompt.text(types.Receipt())  # which imports all reports
     assert len(values) > 20
-    assert [kind for kind in values if kind.__name__ not in shown and prompt._find_report(kind) is None] == []
+    assert [
+        kind for kind in values if kind.__name__ not in ("ChangePlan", "Checkpoint") and not find_report(kind)
+    ] == []
+
+
+PRINTED = {
+    "open_checkpoint": f"inspect {ASYNC}",
+    "inspect": f"inspect {ASYNC}",
+    "scan": f"scan {KAFKA}",
+    "state_verify": f"state verify {HDFS}",
+    "state_show": f"state show {HDFS} --limit 3",
+    "state_count": f"state count {HDFS}",
+    "state_diff": f"state diff {HDFS} --from-batch 3",
+    "state_history": f"state history {HDFS} --key key=3 --limit 3",
+    "state_keys": f"state keys {HDFS}",
+    "export_state": f"export-state {HDFS} --plan",
+    "repair": f"repair {ASYNC}",
+    "repair_async": f"repair-async {ASYNC}",
+    "rewind": f"rewind {KAFKA} --to-batch 3",
+    "skip": f"skip {SAMPLES / 'aggregation-killed-hdfs-4.0'}",
+    "relocate": f"relocate {SAMPLES / 'tws-rocksdb-4.2'} --to s3a://bucket/moved",
+    "prune": f"prune {HDFS}",
+    "offsets_show": f"offsets show {KAFKA}",
+    "offsets_set": f"offsets set {KAFKA} --shift orders/0=-10",
+    "handoff": f"handoff {KAFKA}",
+    "migrate_changelog": f"migrate changelog {ROCKSDB} --to on",
+    "migrate_provider": f"migrate provider {HDFS} --to rocksdb",
+    "migrate_real_time": f"migrate real-time {KAFKA}",
+    "migrate_transform_with_state": f"migrate transform-with-state {ROCKSDB} --to new-query --plan",
+    "preflight": f"preflight {KAFKA}",
+    "sql": f"sql SUMMARIZE|FROM|batches {KAFKA}",
+    "copy": f"copy {HDFS} new --plan",
+    "rewrite": f"rewrite {HDFS} new --partitions 3 --plan",
+    "split": f"split {HDFS} new newer --where key_key=1 --where key_key=2 --accept-loss --plan",
+    "evolve": f"evolve {HDFS} new --to {ROOT / 'docs' / 'query.json'} --plan",
+}
+"""The command that prints what a call of ``VALUES``, or of ``PLANNED``, returns; ``|`` stands for a space in a word."""
+PLANNED: dict[str, Callable[[], Any]] = {
+    "migrate_real_time": lambda: ckpt.migrate_real_time(KAFKA),
+    "preflight": lambda: ckpt.preflight(KAFKA),
+    "sql": lambda: ckpt.sql("SUMMARIZE FROM batches", KAFKA),
+    "copy": lambda: ckpt.copy(HDFS, "new", plan=True),
+    "rewrite": lambda: ckpt.rewrite(HDFS, "new", partitions=3, plan=True),
+    "split": lambda: ckpt.split(HDFS, ["new", "newer"], where=["key_key=1", "key_key=2"], accept_loss=True, plan=True),
+    "evolve": lambda: ckpt.evolve(HDFS, "new", to=str(ROOT / "docs" / "query.json"), plan=True),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_document_of_a_value_is_what_its_command_prints(name: str, ckpt: Ckpt) -> None:
+    value: Any = (VALUES | PLANNED)[name]()
+    printed = ckpt(*(word.replace("|", " ") for word in PRINTED[name].split()), "-o", "json").stdout
+    texts = json.dumps(value.to_dict(), indent=2), printed.rstrip()
+
+    made, expected = (_OF_ONE_RUN.sub("", text) if name in ("scan", "split") else text for text in texts)
+    assert made == expected
+    if isinstance(value, ChangeResult):
+        assert value.plan.to_dict() == value.to_dict()
+
+
+_OF_ONE_RUN = re.compile(r'"(began|ended|age)_ms": \d+|"query_id": "[0-9a-f-]{36}"')
+
+
+def test_a_part_of_a_document_is_a_value_too() -> None:
+    inspection = ckpt.inspect(SAMPLES / "damaged-missing-sst")
+    document: dict[str, Any] = inspection.to_dict()
+    codes = [finding.to_dict()["code"] for finding in inspection.findings]
+
+    assert codes == [finding["code"] for finding in document["findings"]]
+    assert [forecast.to_dict() for forecast in inspection.forecasts] == document["restart"]
+    assert types.Receipt(backup="s3://key:secret@bucket/b").to_dict()["backup"] == "s3://***@bucket/b"
+    assert VALUES["state_units"]().to_dict()["operator"] == 0
+    assert VALUES["query"]().to_dict()["spark"]
+
+
+def test_every_command_with_a_document_is_compared() -> None:
+    others = {"explain", "import-state", "offsets commit", "merge", "offsets export", "offsets import"}
+    compared = {words.partition(" /")[0].partition(" SUMMARIZE")[0] for words in PRINTED.values()}
+    assert {*contract.commands()} - others == compared

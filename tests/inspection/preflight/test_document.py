@@ -16,13 +16,12 @@ from ckpt.inspection.preflight import PlannedStart, Readiness, judge_start
 from ckpt.query.description import DescribedSource, QueryDescription, parse_query
 from ckpt.restart.findings import Asked
 from ckpt.state.verify.verify import read_every_byte
-from ckpt.texts import mask_json
 from commands.inspected import mask_query, read_evidence
+from commands.render.document import write_object
 from commands.render.keys import as_json
 from commands.render.layout import PageLayout
 from commands.render.page import InspectionReport
 from commands.render.preflight import PreflightReport, RecordedPreflightReport
-from commands.report import to_json
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection.preflight import changes
 from tests.inspection.preflight.test_recorded import answers
@@ -51,7 +50,7 @@ def say(readiness: Readiness, report: PreflightReport) -> Mapping[str, Any]:
 
     Without the details of findings: two versions of Spark may call one thing by other words.
     """
-    document: dict[str, Any] = json.loads(to_json(report.document()))
+    document: dict[str, Any] = json.loads(write_object(report.document()))
     for finding in (*document["holds"], *document["warnings"]):
         del finding["detail"]
     verdict = document["verdict"].partition(": ")[0]
@@ -61,7 +60,7 @@ def say(readiness: Readiness, report: PreflightReport) -> Mapping[str, Any]:
 def print_document(checkpoint: Checkpoint, folder: Path) -> str:
     """Print the document of ``ckpt inspect`` into a file."""
     path = folder / "inspected.json"
-    path.write_text(mask_json(to_json(InspectionReport(inspect(checkpoint)).document())))
+    path.write_text(write_object(InspectionReport(inspect(checkpoint)).document()))
     return str(path)
 
 
@@ -202,5 +201,5 @@ def test_a_document_that_lies_is_refused_or_shown(sample: str, tmp_path: Path) -
             evidence, shown = read_evidence(str(path))
             readiness = judge_start(evidence, PlannedStart(settings={"spark.sql.shuffle.partitions": "7"}, query=QUERY))
             report = RecordedPreflightReport(readiness, checkpoint=shown)
-            assert to_json(report.document())
+            assert write_object(report.document())
             assert PageLayout().text(report.page()).replace("\n", "").isprintable()
