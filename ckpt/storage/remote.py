@@ -196,13 +196,20 @@ def convert_options(
     values: dict[str, Any] = {}
     for key, text in options.items():
         if key not in known:
-            unknown = "{--storage-options} {key} is unknown for {scheme}://; known are {names}"
-            raise UsageError.of(unknown, key=key, scheme=scheme, names=", ".join(sorted(known)) or "none")
+            names = ", ".join(sorted(known)) or "none"
+            raise UsageError.of(
+                "{--storage-options} {key} is unknown for {scheme}://; known are {names}",
+                key=key,
+                scheme=scheme,
+                names=names,
+            )
         try:
             values[key] = known[key](text)
         except ValueError as error:
-            template = "{--storage-options} {key}={text} is not understood: {why}"
-            raise UsageError.of(template, key=key, text=text, why=shorten_error(error)) from error
+            why = shorten_error(error)
+            raise UsageError.of(
+                "{--storage-options} {key}={text} is not understood: {why}", key=key, text=text, why=why
+            ) from error
     return values
 
 

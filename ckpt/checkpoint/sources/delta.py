@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
-from ckpt.errors import UsageError
 from ckpt.model import Json
 
 _KEYS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"}
@@ -53,6 +51,7 @@ class DeltaKind(SourceKind[DeltaOffset]):
     record = DeltaOffset
     at_path = True
     settable = True
+    _not_an_offset = "delta_not_an_offset"
 
     def decode(self, value: Json) -> DeltaOffset | None:
         if not isinstance(value, dict):
@@ -105,11 +104,8 @@ class DeltaKind(SourceKind[DeltaOffset]):
             ),
         )
 
-    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
-        offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
-        if offset is None or not 0 <= offset.version <= LONG:
-            raise UsageError(BOOK.text("delta_not_an_offset", what=what, value=cut_json(value)))
-        return RequestedEnd(value)
+    def _can_end_at(self, offset: DeltaOffset, value: Json) -> bool:
+        return isinstance(value, dict) and value.keys() == _KEYS and 0 <= offset.version <= LONG
 
     def move_end(self, latest: LatestEnd[DeltaOffset], new: RequestedEnd) -> MovedEnd:
         """Spark class ``DeltaSource``."""

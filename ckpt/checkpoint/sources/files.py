@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from ckpt.advice import Words
-from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
+from ckpt.checkpoint.sources.book import say
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
-from ckpt.errors import UsageError
 from ckpt.model import Json
 
 
@@ -30,6 +28,7 @@ class FilesKind(SourceKind[FileOffset]):
     record = FileOffset
     settable = True
     at_path = reads_files = True
+    _not_an_offset = "files_not_an_offset"
 
     def decode(self, value: Json) -> FileOffset | None:
         number = whole_number(value.get("logOffset")) if isinstance(value, dict) else None  # others are ignored
@@ -50,11 +49,8 @@ class FilesKind(SourceKind[FileOffset]):
             return ReaderStart(Begin.EXACT, seen=tuple(facts.seen), conditions=conditions)
         return ReaderStart(Begin.REFUSED, refused=say("files_no_option") if facts.seen is None else facts.seen)
 
-    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
-        offset = self.decode(value)
-        if offset is None or offset.log_offset < 0 or value != {"logOffset": offset.log_offset}:
-            raise UsageError(BOOK.text("files_not_an_offset", what=what, value=cut_json(value)))
-        return RequestedEnd(value)
+    def _can_end_at(self, offset: FileOffset, value: Json) -> bool:
+        return offset.log_offset >= 0 and value == {"logOffset": offset.log_offset}
 
     def move_end(self, latest: LatestEnd[FileOffset], new: RequestedEnd) -> MovedEnd:
         """Spark class ``FileStreamSource``; the next batch takes every entry after the end at once."""

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
-from ckpt.errors import UsageError
 from ckpt.model import Json
 
 _KEYS = {"version", "snapshot_id", "position", "scan_all_files"}
@@ -28,6 +26,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
     name = SourceType.ICEBERG
     record = IcebergOffset
     settable = True
+    _not_an_offset = "iceberg_not_an_offset"
 
     def decode(self, value: Json) -> IcebergOffset | None:
         if not isinstance(value, dict) or whole_number(value.get("version")) != 1:
@@ -56,16 +55,9 @@ class IcebergKind(SourceKind[IcebergOffset]):
     def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:
         return ReaderStart(Begin.REFUSED, refused=say("iceberg_no_option", snapshot=offset.snapshot or "none"))
 
-    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
-        offset = self.decode(value) if isinstance(value, dict) and value.keys() == _KEYS else None
-        if (
-            offset is None
-            or not 0 <= (offset.snapshot or -1) <= LONG
-            or not 0 <= offset.position < 2**31
-            or offset.all_files
-        ):
-            raise UsageError(BOOK.text("iceberg_not_an_offset", what=what, value=cut_json(value)))
-        return RequestedEnd(value)
+    def _can_end_at(self, offset: IcebergOffset, value: Json) -> bool:
+        named = isinstance(value, dict) and value.keys() == _KEYS and not offset.all_files
+        return named and 0 <= (offset.snapshot or -1) <= LONG and 0 <= offset.position < 2**31
 
     def move_end(self, latest: LatestEnd[IcebergOffset], new: RequestedEnd) -> MovedEnd:
         """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""

@@ -74,6 +74,7 @@ class SourceKind(ABC, Generic[Record]):
     like_event_hubs: bool = False  # offsets of Azure Event Hubs look the same
     at_path: bool = False  # a reader needs the option ``path``
     reads_files: bool = False  # a reader needs their format and schema as well, and may leave out single files
+    _not_an_offset: str = "not_an_offset"  # the text that refuses a typed end
 
     @abstractmethod
     def decode(self, value: Json) -> Record | None:
@@ -120,9 +121,13 @@ class SourceKind(ABC, Generic[Record]):
 
         Raises UsageError, which begins with ``what``, where it is no offset of this kind of source.
         """
-        if self.decode(value) is None:
-            raise UsageError(BOOK.text("not_an_offset", what=what, kind=self.name, value=cut_json(value)))
+        offset = self.decode(value)
+        if offset is None or not self._can_end_at(offset, value):
+            raise UsageError(BOOK.text(self._not_an_offset, what=what, kind=self.name, value=cut_json(value)))
         return RequestedEnd(value)
+
+    def _can_end_at(self, offset: Record, value: Json) -> bool:
+        return True
 
     def shift_end(self, offset: Record, shifts: Sequence[str]) -> RequestedEnd:
         """Move parts of an offset as somebody typed it, such as ``topic/partition=+n``. Raises UsageError."""

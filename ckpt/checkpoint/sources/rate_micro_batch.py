@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from ckpt.advice import Words
-from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json, move_along
+from ckpt.checkpoint.sources.book import say
+from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
-from ckpt.errors import UsageError
 from ckpt.model import Json
 
 
@@ -25,6 +23,7 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
     name = SourceType.RATE_MICRO_BATCH
     record = RateMicroBatchOffset
     settable = True
+    _not_an_offset = "rate_micro_batch_not_an_offset"
 
     def decode(self, value: Json) -> RateMicroBatchOffset | None:
         if not isinstance(value, dict) or len(value) != 2:
@@ -53,11 +52,8 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
     def start_after(self, offset: RateMicroBatchOffset, facts: StartFacts) -> ReaderStart:
         return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_micro_batch_from_zero"),))
 
-    def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
-        offset = self.decode(value)
-        if offset is None or not (0 <= offset.rows <= LONG and 0 <= offset.timestamp_ms <= LONG):
-            raise UsageError(BOOK.text("rate_micro_batch_not_an_offset", what=what, value=cut_json(value)))
-        return RequestedEnd(value)
+    def _can_end_at(self, offset: RateMicroBatchOffset, value: Json) -> bool:
+        return 0 <= offset.rows <= LONG and 0 <= offset.timestamp_ms <= LONG
 
     def move_end(self, latest: LatestEnd[RateMicroBatchOffset], new: RequestedEnd) -> MovedEnd:
         offsets = (latest.offset, self.decode(new.value), latest.start)
