@@ -180,12 +180,9 @@ class Inspection(Value):
     @property
     def notes(self) -> tuple[RatedFinding, ...]:
         """The other findings, but those that the verdict or the lines of the forecast say already."""
-        return tuple(j for j in self.findings if j.severity is Severity.NOTE and not self._is_in_verdict(j))
-
-    def _is_in_verdict(self, note: RatedFinding) -> bool:
-        if note.finding.diagnosis is NO_STATE_FOLDER:
-            return IF_STATELESS in self.verdict
-        return note.finding.diagnosis is ASYNC_REFUSES_STATE
+        shown = (ASYNC_REFUSES_STATE, NO_STATE_FOLDER) if IF_STATELESS in self.verdict else (ASYNC_REFUSES_STATE,)
+        notes = (rated for rated in self.findings if rated.severity is Severity.NOTE)
+        return tuple(note for note in notes if note.finding.diagnosis not in shown)
 
     @property
     def advice(self) -> Advice:

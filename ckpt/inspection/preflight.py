@@ -93,20 +93,15 @@ class Readiness(Value):
         return replace(self, inspection=inspection, holds=tuple(new for old, new in pairs if id(old) in held))
 
     @property
-    def _start(self) -> str:
-        checkpoint = self.inspection.checkpoint
-        if checkpoint.missing_folder is None:
-            return self.inspection.verdict
-        return (
-            "nothing is there yet: the query starts at batch 0 as a new one. If it has run before, check the path: "
-            f"{checkpoint.missing_folder} does not exist"
-        )
-
-    @property
     def verdict(self) -> str:
         """One sentence without a full stop."""
         if not self.holds:
-            sentence = self._start
+            sentence, missing = self.inspection.verdict, self.inspection.checkpoint.missing_folder
+            if missing is not None:
+                sentence = (
+                    "nothing is there yet: the query starts at batch 0 as a new one. If it has run before, check the "
+                    f"path: {missing} does not exist"
+                )
             codes = dict.fromkeys(rated.finding.diagnosis.code for rated in self.warnings)
             unsaid = [code for code in codes if code not in sentence]
             return f"{sentence}; see {', '.join(unsaid)}" if unsaid else sentence

@@ -38,18 +38,14 @@ def malformed_offsets(start: Start) -> Forecast | None:
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
                 detail = f"the offset of source {index} is {'JSON that was cut off' if source.cut else 'no JSON'}"
-                error = _words_about_cut_json(start, index) if source.cut else None
+                others = {type(offset_of(log, index)) for log in start.checkpoint.offsets.records.values()}
+                error = None  # Kafka has words of its own for JSON that was cut, others let Jackson's error out
+                if source.cut and KafkaOffset in others:
+                    error = messages.CUT_KAFKA_OFFSET
+                elif source.cut and others & {FileOffset, RateMicroBatchOffset}:
+                    error = messages.CUT_OFFSET
                 return start.fails(diagnoses.logs.MALFORMED_OFFSET, f"{OFFSETS}/{batch_id}", detail, error)
     return None
-
-
-def _words_about_cut_json(start: Start, index: int) -> str | None:
-    """Spark's words, by the kind of the other offsets: Kafka has words of its own, others let Jackson's error out."""
-    logs = start.checkpoint.offsets.records.values()
-    others = {type(offset_of(log, index)) for log in logs}
-    if KafkaOffset in others:
-        return messages.CUT_KAFKA_OFFSET
-    return messages.CUT_OFFSET if others & {FileOffset, RateMicroBatchOffset} else None
 
 
 def exhausted_offsets(start: Start) -> Forecast | None:

@@ -39,10 +39,6 @@ def refuse_real_time(start: Start) -> Forecast | None:
     if others:
         detail = f"whether real-time mode reads source {others[0].index}, {others[0].type}, was not tried"
         return start.stays_unknown(diagnoses.modes.REAL_TIME_REFUSED, OFFSETS, detail)
-    return _refuse_state(start)
-
-
-def _refuse_state(start: Start) -> Forecast | None:
     if start.checkpoint.stateful and not start.rules.real_time_state:
         return _refuse(start, STATE, f"real-time mode of Spark {start.spark} keeps no state", None)
     for operator in start.checkpoint.operators:

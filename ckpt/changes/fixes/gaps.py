@@ -122,10 +122,9 @@ def _build(
 
 
 def _find_newest_readable(checkpoint: Checkpoint) -> int:
-    for batch_id in reversed(checkpoint.offsets.ids):
-        if checkpoint.offsets.readable(batch_id):
-            return batch_id
-    raise NoWay("no offset file can be read")
+    if not checkpoint.offsets.records:
+        raise NoWay("no offset file can be read")
+    return max(checkpoint.offsets.records)
 
 
 def _has_batches_above(checkpoint: Checkpoint, latest: int) -> bool:

@@ -164,21 +164,15 @@ def plan_repairs(
     or there is no way of that name.
     """
     inspection = inspect(read_checkpoint(storage, batches=0), versions, sink=sink)
-    checkpoint = inspection.checkpoint
+    checkpoint, blank = inspection.checkpoint, RepairPlan(inspection=inspection, needed=True)
     if checkpoint.unfinished:
-        return RepairPlan(inspection=inspection, needed=True, refused=NEVER_FINISHED)
+        return replace(blank, refused=NEVER_FINISHED)
     tidied = tidy(checkpoint, storage, query_id, temporary=leftovers)
     has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
     if query_id is None and not has_id:
         only, lost = sink.only_query if sink is not None else None, BOOK.text("lost_id")
-        return RepairPlan(
-            inspection=inspection,
-            needed=True,
-            refused=lost,
-            lacks_id=True,
-            ways=(_refuse(FixName.TIDY, inspection, lost),),
-            found_id=only.app_id if only else None,
-        )
+        refused = (_refuse(FixName.TIDY, inspection, lost),)
+        return replace(blank, refused=lost, lacks_id=True, ways=refused, found_id=only.app_id if only else None)
     ways: tuple[Fix, ...] = ()
     if choose in ONLY_IF_CHOSEN or tidied or find_failing(inspection) or find_trouble(inspection):
         planned = _plan_ways(storage, inspection, tidied, versions, choose)
@@ -187,7 +181,7 @@ def plan_repairs(
     if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
         why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
         why = "a start finds everything it needs" if inspection.sound else why
-        return RepairPlan(inspection=inspection, needed=False, why=why)
+        return replace(blank, needed=False, why=why)
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
     ways = tuple(replace(way, recommended=way.name is preferred and way.name not in ONLY_IF_CHOSEN) for way in ways)
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
@@ -196,7 +190,7 @@ def plan_repairs(
     if chosen is None:
         refusals = join(dict.fromkeys(plain(way.plan.refused or "") for way in ways), "; ")
         instead = next((way.plan.instead for way in ways if way.plan.instead), None)
-        return RepairPlan(inspection=inspection, needed=True, ways=ways, refused=refusals, instead=instead)
+        return replace(blank, ways=ways, refused=refusals, instead=instead)
     as_chosen = {field.name: getattr(chosen.plan, field.name) for field in fields(ChangePlan)}
     return RepairPlan(**as_chosen, ways=ways, chosen=chosen)
 

@@ -240,16 +240,16 @@ def plan_offsets(
     plan = check_fix(plan, storage, ANY_START, versions)
     if plan.inspection_after is None:
         return plan
+    back = any(moved.back for moved in changes)
     plan = replace(
         plan,
         moved=changes,
         replay=tuple(_read_again(inspection.checkpoint, changes)),
         starts=find_starts(inspection, plan.inspection_after),
         skips=_SKIPS[committed] if any(moved.ahead for moved in changes) else None,
-        repeats=_REPEATS[committed] if any(moved.back for moved in changes) else None,
+        repeats=_REPEATS[committed] if back else None,
+        recounts=committed and back and inspection.checkpoint.stateful is not False,
     )
-    back = plan.committed and any(moved.back for moved in plan.moved)
-    plan = replace(plan, recounts=back and plan.inspection.checkpoint.stateful is not False)
     return replace(plan, warnings=tuple(_warn(plan)), any_sink=_describe_sinks(plan))
 
 
@@ -318,13 +318,9 @@ def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Move
 def _replace_ends(log: OffsetLog, changes: Sequence[Moved]) -> OffsetLog:
     ordered = in_order(log)
     new = {id(ordered[moved.source.index]): moved.new for moved in changes}
-    return replace(
-        log,
-        sources=tuple(
-            replace(source, text=new[id(source)].text, value=new[id(source)].value) if id(source) in new else source
-            for source in log.sources
-        ),
-    )
+    ends = ((source, new.get(id(source))) for source in log.sources)
+    sources = (source if end is None else replace(source, text=end.text, value=end.value) for source, end in ends)
+    return replace(log, sources=tuple(sources))
 
 
 def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Replay]:

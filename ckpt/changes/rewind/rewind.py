@@ -79,7 +79,12 @@ def rewind(
     options = storage_options or {}
     of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
     if how.get("undo") is None:
-        _must_fit(to_batch, to_sink_version, sink, restore_sink=restore_sink)
+        if to_sink_version is None and restore_sink:
+            raise UsageError.of("{--restore-sink} goes with {--to-sink-version}")
+        if to_sink_version is not None and to_batch is not None:
+            raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
+        if to_sink_version is not None and sink is None:
+            raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")
 
     def plan(storage: Storage) -> RewindPlan:
         if to_sink_version is not None and sink is not None:
@@ -101,16 +106,6 @@ def rewind(
         return result
     problem = f"{problem}; the table was restored before, so run this command again"
     return result._replace(receipt=replace(result.receipt, problem=problem))
-
-
-def _must_fit(to_batch: int | None, version: int | str | None, sink: str | None, *, restore_sink: bool) -> None:
-    """Raise UsageError where options do not go together."""
-    if version is None and restore_sink:
-        raise UsageError.of("{--restore-sink} goes with {--to-sink-version}")
-    if version is not None and to_batch is not None:
-        raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
-    if version is not None and sink is None:
-        raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")
 
 
 def plan_with_table(

@@ -241,6 +241,9 @@ def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
         state, ids = plan_empty_version(checkpoint, storage) if checkpoint.stateful else ([], {})
     except NoWay as error:
         return replace(plan, refused=f"version {latest + 1} of the state cannot be written: {error}")
+    commit, before = checkpoint.commits.readable(latest - 1), f"{COMMITS}/{latest - 1}"
+    assert commit is not None  # no row was seen that moves its watermark
+    commit = replace(commit, state_unique_ids=ids) if ids else commit
     # of the file that fills the hole which the log of a file sink may not have; measured on Spark 4.2.0
     name = "do_not_skip" if (latest + 1) % DEFAULT_INTERVAL == 0 else "fill_hole"
     hole = BOOK.text(name, batch=latest, due=f"{latest}{COMPACT}")
@@ -251,7 +254,7 @@ def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
             *plan_unread_removals(checkpoint.listing, leftovers),
             *state,
             _plan_mark(storage, checkpoint, latest),
-            *_plan_commit(checkpoint, latest, ids),
+            *plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before),
         ),
         why=f"batch {latest} counts as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
@@ -280,16 +283,6 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     if checkpoint.stateful is None:
         return f"{STATE}/ is missing, and whether the query keeps state is unknown"
     return None
-
-
-def _plan_commit(checkpoint: Checkpoint, latest: int, ids: UniqueIds) -> Iterator[FileStep]:
-    """The commit is that of the batch before, since no row was seen that moves the watermark."""
-    commit = checkpoint.commits.readable(latest - 1)
-    assert commit is not None
-    if ids:
-        commit = replace(commit, state_unique_ids=ids)
-    before = f"{COMMITS}/{latest - 1}"
-    yield from plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before)
 
 
 def _plan_mark(storage: Storage, checkpoint: Checkpoint, latest: int) -> FileStep:
