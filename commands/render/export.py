@@ -27,7 +27,7 @@ class ExportReport(Report[StateExport]):
             describe(part.reading, request.shape, part.columns)
             | {"readable_batches": [list(span) for span in part.reading.unit.readable_batches]}
             | {"oldest_spark": part.reading.unit.oldest_spark or OLDEST_SPARK}
-            | {"to": part.place, "rows": part.rows}
+            | {"to": part.place, "rows": part.rows, "shown": None}
             for part in parts
         ]
         first, salvage = parts[0].reading, self.record.plan.salvage
