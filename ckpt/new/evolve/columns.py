@@ -360,16 +360,12 @@ class _ColumnPlanner:
             if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
                 raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
             places = _list_starts(before)
-            parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE and part.new is not None}
-            matched = [
-                (None if part.old is None else places[part.old], part)
-                for part in (parts[number] for number in range(len(aggregates)))
-            ]
+            parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE}
+            own = (parts[number] for number in range(len(aggregates)))
+            matched = [(None if part.old is None else places[part.old], part) for part in own]
         else:
             starts = self._match_buffer_names(sides, aggregates, mapped)
-            matched = [
-                (start, self._judge_by_name(aggregates[number], number, start)) for number, start in starts.items()
-            ]
+            matched = [(start, self._judge_by_name(aggregates[at], at, start)) for at, start in starts.items()]
         for number, start in mapped.items():
             part = self._judge_by_name(aggregates[number], number, start)
             matched[number] = start, replace(part, why=words("{why}, as {--map-column} says", why=part.why))
@@ -393,21 +389,16 @@ class _ColumnPlanner:
         wanted = [[buffer.name for buffer in aggregate.buffers] for aggregate in aggregates]
         if [name for own in wanted for name in own] == names and _have_types(old, new):
             return dict(enumerate(firsts))
-        taken = {
-            start + offset
-            for number, start in mapped.items()
-            if start is not None
-            for offset in range(len(wanted[number]))
-        }
+        said = {number: start for number, start in mapped.items() if start is not None}
+        taken = {start + offset for number, start in said.items() for offset in range(len(wanted[number]))}
         starts: dict[int, int | None] = {}
         for number, own in enumerate(wanted):
             if number in mapped:
                 starts[number] = mapped[number]
                 continue
-            runs = {first: set(range(first, first + len(own))) for first in range(len(names) - len(own) + 1)}
-            candidates = [
-                first for first, run in runs.items() if names[first : first + len(own)] == own and not taken & run
-            ]
+            runs = (range(first, first + len(own)) for first in range(len(names) - len(own) + 1))
+            fitting = (run for run in runs if names[run.start : run.stop] == own and taken.isdisjoint(run))
+            candidates = [run.start for run in fitting]
             rivals = [other for other, theirs in enumerate(wanted) if theirs == own and other not in mapped]
             if len(candidates) > 1 or (candidates and len(rivals) > 1):
                 flat_old, flat_new = sides.name_columns("value")
@@ -430,15 +421,15 @@ class _ColumnPlanner:
             ordinal = new[column]
             number = max(number for number, start in enumerate(starts) if start <= ordinal)
             start = None if source == "-" else old[source] - (ordinal - starts[number])
-            count = len(sides.list_columns("value")[0])
-            if start is not None and not 0 <= start <= count - len(aggregates[number].buffers):
+            last = len(sides.list_columns("value")[0]) - len(aggregates[number].buffers)
+            if start is not None and not 0 <= start <= last:
                 raise self.refuse(f"{source} of the state is not what {column} of the query needs")
             mapped[number] = start
         return mapped
 
     def _plan_join(self, pairs: Sequence[_StorePair]) -> ColumnPlan:
         stores: list[StoreColumns] = []
-        planned: set[str | None] = set()
+        planned = set()
         judged = [part for part in self.parts if part.kind is not PartKind.VALUE]
         for part in judged:
             if part.kind is PartKind.KEY and (part.silent or part.old != part.new or part.old is None):

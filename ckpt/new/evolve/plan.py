@@ -183,18 +183,17 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     names = [source.name for source in query.sources]
     if any(names) and not all(names):
         raise NoWay("some sources of the query have names and others have not: Spark starts no such query")
-    latest, committed = checkpoint.offsets.latest, checkpoint.commits.latest
-    gone = [change for change in plan.sources if change.is_gone and not change.unread]
-    if gone and latest != committed and latest is not None:
-        numbers = ", ".join(str(change.old) for change in gone)
-        raise _refuse_while_planned(checkpoint, latest, BOOK.text("evolve_unread_rows", numbers=numbers))
+    planned = checkpoint.offsets.latest != checkpoint.commits.latest
+    gone = ", ".join(str(change.old) for change in plan.sources if change.is_gone and not change.unread)
+    if gone and planned:
+        raise _refuse_while_planned(checkpoint, BOOK.text("evolve_unread_rows", numbers=gone))
     joined = any(operator.name == "symmetricHashJoin" for operator in checkpoint.operators)
     order = [change.old for change in plan.sources if change.old is not None and not change.is_gone]
     if joined and order != sorted(order) and options.from_query is None:
         raise NoWay(BOOK.text("evolve_order_of_sides"))
     changed = [part for part in plan.operators if part.stores]
-    if changed and latest != committed and latest is not None:
-        raise _refuse_while_planned(checkpoint, latest, BOOK.text("evolve_columns_change", new=changed[0].new))
+    if changed and planned:
+        raise _refuse_while_planned(checkpoint, BOOK.text("evolve_columns_change", new=changed[0].new))
     for part in plan.parts if not options.accept_from_now_on else ():
         kind = "source" if isinstance(part, SourceChange) else "operator"
         columns = part.parts if isinstance(part, OperatorChange) else ()
@@ -209,8 +208,10 @@ class _NeedsAcceptance(NoWay):
     """Refused until somebody accepts it."""
 
 
-def _refuse_while_planned(checkpoint: Checkpoint, latest: int, why: Words) -> NoWay:
+def _refuse_while_planned(checkpoint: Checkpoint, why: Words) -> NoWay:
     """Refuse what must not change while a batch is planned, and advise how it is planned again."""
+    latest = checkpoint.offsets.latest
+    assert latest is not None
     parts = {"latest": latest, "before": latest - 1, "uri": checkpoint.uri}
     reason = BOOK.text("evolve_planned", why=why, commit=commit_planned(checkpoint, "the old query"), **parts)
     return NoWay(reason, BOOK.advise("evolve_plan_again", **parts))

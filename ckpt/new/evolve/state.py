@@ -118,12 +118,8 @@ def _plan_rows(
         for changed_store in stores.values():
             _check_constants(changed_store)
         columns |= {(operator.id, store.name): stores.get(store.name) for store in operator.stores}
-        partitions = {
-            store.name: 1
-            if (own := stores.get(store.name)) is not None and own.has_no_key
-            else count_partitions(operator, store, form.partitions)
-            for store in operator.stores
-        }
+        partitions = {store.name: count_partitions(operator, store, form.partitions) for store in operator.stores}
+        partitions |= {name: 1 for name, changed_store in stores.items() if changed_store.has_no_key}
         if form.version > 1:
             ids[new] = _make_ids(operator, partitions)
         if operator.schema_paths:
@@ -172,8 +168,8 @@ def _plan_empty(checkpoint: Checkpoint, wants: DescribedOperator, new: int) -> t
     if context.shuffle_partitions is None or checkpoint.commits.latest is None or context.provider is Provider.UNKNOWN:
         raise NoWay("its offsets do not record how state is kept, or no batch is committed")
     operator = Operator(new, wants.name, tuple(map(_make_store, wants.stores)))
-    counts = (count_partitions(operator, store, context.shuffle_partitions) for store in operator.stores)
-    return operator, {store.name: count for store, count in zip(operator.stores, counts, strict=True)}
+    partitions = context.shuffle_partitions
+    return operator, {store.name: count_partitions(operator, store, partitions) for store in operator.stores}
 
 
 def _make_store(wants: DescribedStore) -> Store:
@@ -232,10 +228,9 @@ def _describe_variables(
     schemas = []
     for own in operator.stores[0].column_families:
         family, name = families.get(own.name), names.get(own.name, own.name)
+        key = own.key_schema if family is None else family.key_schema or own.key_schema
+        value = own.value_schema if family is None else family.value_schema
         if name is not None:
-            key, value = own.key_schema, own.value_schema
-            if family is not None:
-                key, value = family.key_schema or key, family.value_schema
             schemas.append(ColumnFamily(name, key, value, own.key_encoder, own.user_key_schema))
     yield FileStep(newest, None, format_state_schema(3, sorted(schemas, key=lambda family: family.name)))
 

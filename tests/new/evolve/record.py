@@ -100,6 +100,18 @@ def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path, by:
     return {"verdict": plan.verdict, "changes": [part.change for part in plan.parts], **session.ask(run)}
 
 
+def check(case: Case | ColumnCase, answer: Document) -> None:
+    """Assert that a changed query was refused as it should be, or lost no row, read none twice and has its columns."""
+    if case.refused is not None:
+        assert case.refused in answer["refused"], case.name
+        return
+    assert answer["error"] is None, case.name
+    if isinstance(case, ColumnCase):
+        assert case.fits(answer["columns"]), (case.name, answer["columns"])
+    else:
+        assert answer["wrong"] == {}, case.name
+
+
 def describe_operators(checkpoint: str) -> tuple[DescribedOperator, ...]:
     """Describe the operators of a new checkpoint of the changed query, as `describe_query` does."""
     state = ckpt.open_checkpoint(checkpoint).state

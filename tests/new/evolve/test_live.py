@@ -9,7 +9,7 @@ import pytest
 
 from tests.new.evolve.cases import CASES, Case
 from tests.new.evolve.columns import COLUMN_CASES, ColumnCase
-from tests.new.evolve.record import ask
+from tests.new.evolve.record import ask, check
 from tests.new.evolve.running import Answering
 from tests.new.evolve.tables import TABLE_CASES
 from tests.support.spark.live import EVERY_CASE, Here
@@ -43,11 +43,4 @@ def test_a_changed_query_continues(
     minor = ".".join(spark.version.split(".")[:2])
     folder = Path(tmp_path_factory.getbasetemp()) / "evolve" / str(EVERY.index(case))
     folder.parent.mkdir(exist_ok=True)
-    answer = ask(here, case, minor, folder)
-    if case.refused is not None:
-        assert case.refused in answer["refused"]
-    elif isinstance(case, ColumnCase):
-        assert answer["error"] is None
-        assert case.fits(answer["columns"]), answer["columns"]
-    else:
-        assert (answer["error"], answer["wrong"]) == (None, {})
+    check(case, ask(here, case, minor, folder))

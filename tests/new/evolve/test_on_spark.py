@@ -11,7 +11,7 @@ from ckpt.errors import CkptError
 from ckpt.query.description import DescribedBuffer
 from tests.conftest import CopyOf
 from tests.new.evolve.columns import COLUMN_CASES
-from tests.new.evolve.record import ask
+from tests.new.evolve.record import ask, check
 from tests.new.evolve.running import Answering
 from tests.new.evolve.test_command import COUNT, SUM, describe_aggregates
 from tests.new.rewrite.test_dropping import rows
@@ -60,9 +60,7 @@ def test_they_write_what_one_machine_does(sample: str, key: list[tuple[str, str]
 def test_the_changed_query_continues(by: Any, spark: Any, tmp_path: Path) -> None:
     case = next(case for case in COLUMN_CASES if case.name == "a key column and an aggregate")
     minor = ".".join(spark.version.split(".")[:2])
-    answer = ask(Here(spark, Answering().answer), case, minor, tmp_path / "case", by)
-    assert answer["error"] is None
-    assert case.fits(answer["columns"]), answer["columns"]
+    check(case, ask(Here(spark, Answering().answer), case, minor, tmp_path / "case", by))
 
 
 @pytest.mark.parametrize("key", [[("key", "long")], MORE], ids=["made", "divided"])
