@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -245,20 +245,16 @@ def _translate_refusals() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        condition = error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()
-        raise Refusal(SparkAnswer(condition, words_of(error))) from error
+        raise Refusal(SparkAnswer(_ask_condition(error), words_of(error))) from error
     except Py4JJavaError as error:
-        raise Refusal(SparkAnswer(_find_condition(error.java_exception), words_of(error))) from error
+        conditions = [*filter(None, map(_ask_condition, list_causes(error.java_exception)))]
+        raise Refusal(SparkAnswer(conditions[-1] if conditions else None, words_of(error))) from error
 
 
-def _find_condition(thrown: Any) -> str | None:
-    """The error condition of the innermost exception that has one."""
-    condition = None
-    for cause in list_causes(thrown):
-        for method in ("getCondition", "getErrorClass"):
-            try:
-                condition = getattr(cause, method)() or condition
-                break
-            except Py4JError:
-                continue
-    return condition
+def _ask_condition(error: Any) -> str | None:
+    """Ask an exception, of Python or of the JVM, for its error condition; None: it has none."""
+    for method in ("getCondition", "getErrorClass"):  # as it is called since Spark 4.0, and before
+        with suppress(AttributeError, Py4JError):
+            condition: str | None = getattr(error, method)()
+            return condition
+    return None
