@@ -169,8 +169,8 @@ def _take_nullability(
         return aggregates
     count = sum(len(aggregate.buffers) for aggregate in aggregates)
     nullable = iter(column["nullable"] is not False for column in fields[len(fields) - count :])
-    buffers = (tuple(replace(each, nullable=next(nullable, True)) for each in one.buffers) for one in aggregates)
-    return tuple(replace(one, buffers=own) for one, own in zip(aggregates, buffers, strict=True))
+    lists = (tuple(replace(each, nullable=next(nullable, True)) for each in own.buffers) for own in aggregates)
+    return tuple(replace(own, buffers=buffers) for own, buffers in zip(aggregates, lists, strict=True))
 
 
 def _describe_sources(planner: Planner) -> Iterator[DescribedSource]:
