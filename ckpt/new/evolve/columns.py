@@ -389,8 +389,8 @@ class _ColumnPlanner:
         wanted = [[buffer.name for buffer in aggregate.buffers] for aggregate in aggregates]
         if [name for own in wanted for name in own] == names and _have_types(old, new):
             return dict(enumerate(firsts))
-        given = {number: start for number, start in mapped.items() if start is not None}
-        taken = {start + offset for number, start in given.items() for offset in range(len(wanted[number]))}
+        chosen = {number: start for number, start in mapped.items() if start is not None}
+        taken = {start + offset for number, start in chosen.items() for offset in range(len(wanted[number]))}
         starts: dict[int, int | None] = {}
         for number, own in enumerate(wanted):
             if number in mapped:
