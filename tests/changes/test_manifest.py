@@ -1,7 +1,8 @@
-"""Undo reads its manifest with suspicion: one that was edited, cut or made for another checkpoint changes nothing."""
+"""Undo reads its manifest with suspicion, and that of every earlier version of ckpt to the end."""
 
 import datetime
 import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from ckpt.changes.backup import name_default_backup
 from tests.changes.applying import GAP, NOW, facts, refused
+from tests.changes.golden_backups import ARCHIVES, digests
 from tests.conftest import Ckpt, CopyOf
 
 EDITS: dict[str, Callable[[dict], object]] = {
@@ -107,3 +109,21 @@ def test_two_changes_in_one_second_have_a_backup_each(tmp_path: Path, monkeypatc
         names[-1].mkdir()
     first = "orders.ckpt-backup-20260102T030405Z"
     assert [name.name for name in names] == [first, f"{first}-2", f"{first}-3"]
+
+
+EACH = [pytest.param(path, id=f"{path.parent.name} {path.name.partition('.')[0]}") for path in ARCHIVES.glob("*/*.xz")]
+
+
+def test_every_change_of_the_first_version_is_kept() -> None:
+    assert len([*(ARCHIVES / "0.1.0").iterdir()]) >= 18
+
+
+@pytest.mark.parametrize("archive", EACH)
+def test_a_backup_is_undone(archive: Path, tmp_path: Path, ckpt: Ckpt) -> None:
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    checkpoint, before = tmp_path / "checkpoint", json.loads((tmp_path / "before.json").read_text())
+    assert digests(checkpoint) != before
+    run = ckpt("repair", checkpoint, "--undo", tmp_path / "backup", "--grace", 0)
+    assert run.exit_code == 0, run.stderr
+    assert digests(checkpoint) == before

@@ -1,6 +1,7 @@
-"""What a user may type or paste, and how a wrong one is answered."""
+"""What a user may type or paste, how a wrong one is answered, and options as ``docs/storage.md`` names them."""
 
 import os
+import re
 import socket
 import time
 from importlib.util import find_spec
@@ -9,6 +10,9 @@ import pytest
 
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError
 from ckpt.storage import open_storage
+from ckpt.storage.arrow import AZURE_OPTIONS, GCS_OPTIONS, S3_OPTIONS
+from ckpt.storage.remote import PATIENCE, REQUESTS_AT_ONCE
+from tests.support.places import ROOT
 
 
 @pytest.mark.parametrize(
@@ -167,3 +171,18 @@ def test_dbfs_is_read_where_it_is_mounted(tmp_path, monkeypatch):
     monkeypatch.setattr("ckpt.storage.locations.DBFS_MOUNTS", (("/", f"{tmp_path}/not-mounted/"),))
     with pytest.raises(CkptError, match="dbfs:///a b"):
         open_storage("dbfs:/a b").list_level()
+
+
+PAGE = (ROOT / "docs" / "storage.md").read_text()
+
+
+@pytest.mark.parametrize(("scheme", "known"), [("s3", S3_OPTIONS), ("gs", GCS_OPTIONS), ("abfs", AZURE_OPTIONS)])
+def test_the_page_has_every_option_and_no_other(scheme, known):
+    (row,) = re.findall(rf"^\| `{scheme}` \| (.*) \|$", PAGE, re.M)
+
+    assert set(re.findall(r"`(\w+)`", row)) == set(known)
+
+
+def test_the_page_has_the_limits_of_the_code():
+    assert f"{REQUESTS_AT_ONCE} reads are under way at once" in PAGE
+    assert f"answered the first request in {PATIENCE} s" in PAGE

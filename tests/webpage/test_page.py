@@ -20,7 +20,7 @@ from ckpt.webpage.parts import inspection_page
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection import golden
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
-from tests.support.places import SAMPLE_NAMES
+from tests.support.places import ROOT, SAMPLE_NAMES
 from tests.webpage.shapes import SHAPES, of_sample, of_texts, with_batches, with_operators, with_partitions
 
 CHECKPOINTS = [f"sample_checkpoints/{name}" for name in ("async-kafka-4.2", "damaged-missing-sst", "kafka-4.2")]
@@ -240,3 +240,13 @@ def test_a_notebook_shows_inspections_plans_and_units() -> None:
         reader = read(part)
         assert says in reader.text
         assert "html" not in {tag for tag, _ in reader.seen}
+
+
+def test_every_rule_for_what_is_inside_weighs_more_than_those_of_a_notebook() -> None:
+    """JupyterLab has rules of two or three classes (``.jp-OutputArea-output dt``), nbconvert floats every ``dt``."""
+    style = (ROOT / "ckpt" / "webpage" / "style.css").read_text(encoding="utf-8")
+    selectors = [
+        selector for rule in re.findall(r"(?:^|[{}])([^{}@]+)\{", style) for selector in re.split(r",(?![^(]*\))", rule)
+    ]
+    assert len(selectors) > 40
+    assert {selector.split()[0] for selector in selectors if " " in selector.strip()} == {":is(.ckpt,#ckpt)"}

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from ckpt.errors import LeftToSpark, Undecodable
 from ckpt.formats.compression import store_block
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of
+from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.hdfs import find_key, keep_newest, records_of
 from ckpt.formats.rows.partitions import partitions_of
@@ -25,6 +25,7 @@ from ckpt.formats.rows.unsafe import rows_of, structs_of
 from ckpt.formats.statefiles import RecordType
 from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
+from tests.support.places import SAMPLES
 
 SIZES = st.sampled_from([8, 16, 40])
 ROW = SIZES.flatmap(lambda size: st.binary(min_size=size, max_size=size))
@@ -276,3 +277,35 @@ def test_a_type_of_a_user_is_spread_as_the_type_behind_it() -> None:
     column = pa.array([1, None, 2**40], pa.int64())
     of_user: Json = {"type": "udt", "class": "x", "sqlType": "long"}
     assert partitions_of([(of_user, column)], 3, 99).tolist() == partitions_of([("long", column)], 3, 99).tolist()
+
+
+CHANGELOGS = sorted(SAMPLES.glob("*/state/*/*/**/*.changelog"))
+
+
+def test_those_of_every_key_in_every_sample() -> None:
+    keys = 0
+    for path in CHANGELOGS[::3]:
+        try:
+            data = decompress(iter([path.read_bytes()]), "lz4", 1 << 30)
+            records = list(changes_of(data))
+        except Undecodable:
+            continue
+        for key in {record.key for record in records}:
+            ranges = RecordType.DELETE_RANGE
+            assert changes_of_key(data, key) == [r for r in records if r.key == key or r.action is ranges]
+            keys += 1
+    assert keys > 100
+
+
+def test_what_is_cut_is_refused() -> None:
+    typed = b"\0\2v2" + b"\x01" + struct.pack(">i", 1) + b"k" + struct.pack(">i", 1) + b"v"
+    typed += b"\x20" + struct.pack(">i", 1) + b"a" + struct.pack(">i", 1) + b"z" + b"\x10"
+    typed += struct.pack(">i", 1) + b"k" + struct.pack(">i", -1) + b"\0"
+    assert [record.action for record in changes_of_key(typed, b"k")] == [1, 32, 16]
+    assert [record.action for record in changes_of_key(typed, b"o")] == [32]
+    plain = struct.pack(">i", 1) + b"k" + struct.pack(">i", 1) + b"v" + struct.pack(">i", -1)
+    assert changes_of_key(plain, b"k") == list(changes_of(plain))
+    for data in (typed, plain):
+        for end in range(5, len(data)):
+            with pytest.raises(Undecodable):
+                changes_of_key(data[:end], b"o")

@@ -1,6 +1,11 @@
-"""The catalog: what it declares is complete, is what Spark says itself, and no entry is taken for another."""
+"""The catalog: complete, what Spark says itself, and in agreement with what an inspection finds."""
 
+import json
 import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +15,61 @@ from ckpt.advice.spelling import name_command, name_option
 from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
 from ckpt.inspection.explain.explain import explain
 from ckpt.restart.diagnoses import all_diagnoses
+from ckpt.restart.findings import Asked
+from ckpt.versions import Spark
 from tests.conftest import commands_of
 from tests.inspection.explain.classes import versions_of
+from tests.inspection.explain.messages import DECLARED, explained, messages
+from tests.restart.oracle import answers, cases
+from tests.restart.oracle.test_forecast import NOT_IN_THE_FILES
+from tests.support.spark import mutations
+
+_QUICK = 4
+
+Asking = tuple[cases.Case, str, str]
+
+
+@cache
+def failures() -> dict[str, list[Asking]]:
+    """Entry -> what Spark answered with its error: the case, the version and the mode."""
+    known: dict[tuple[str, ...], str | None] = {}
+    found = defaultdict(list)
+    recorded = {minor: answers.read(minor)["answers"] for minor in answers.VERSIONS}
+    for case in cases.CASES:
+        if any(part in case.name for part in NOT_IN_THE_FILES) or not case.folder.exists():
+            continue
+        for minor, given in recorded.items():
+            for mode in ("sync", "async"):
+                error = tuple(given.get(f"{case.name}/{mode}", {}).get("error") or ())
+                if error not in known:
+                    matches = explain("\nCaused by: ".join(error)).matches
+                    known[error] = matches[0].error.id if matches else None
+                if entry := known[error]:
+                    found[entry].append((case, minor, mode))
+    return dict(sorted(found.items()))
+
+
+def disagreeing(entry: str, asked: list[Asking], folder: Path) -> Iterator[str]:
+    for number, (case, minor, mode) in enumerate(asked):
+        place = mutations.copy_of(case.folder, folder / str(number), case.mutations)
+        found = ckpt.inspect(ckpt.open_checkpoint(str(place)), spark=(Spark(minor),), progress=Asked(mode))
+        codes = {one.finding.diagnosis.code for one in found.findings}
+        (error,) = (one for one in catalog() if one.id == entry)
+        if not codes & set(error.codes):
+            yield f"{case.name}/{mode} on {minor} shows {sorted(codes)}"
+
+
+@pytest.mark.parametrize("entry", failures())
+def test_the_finding_of_an_error_is_in_its_checkpoint(entry: str, tmp_path: Path) -> None:
+    asked = failures()[entry]
+    assert [*disagreeing(entry, asked[:: max(1, len(asked) // _QUICK)], tmp_path)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", failures())
+def test_the_finding_of_an_error_is_in_every_checkpoint_of_it(entry: str, tmp_path: Path) -> None:
+    assert [*disagreeing(entry, failures()[entry], tmp_path)] == []
+
 
 ENTRY = pytest.mark.parametrize("error", catalog(), ids=lambda error: error.id)
 
@@ -86,3 +144,26 @@ def test_what_loses_rows_says_so() -> None:
         for words in ("failOnDataLoss=false", "skipChangeCommits", "whole folder", "ckpt skip"):
             if words in (cure := str(error.cure)):
                 assert re.search("silently|lost|leave|left out|without an error|missing in the result", cure), error.id
+
+
+def test_every_recorded_message_is_explained_as_declared() -> None:
+    declared = json.loads(DECLARED.read_text())
+    wrong = []
+    seen = set()
+    for sign, text in messages():
+        seen.add(sign)
+        first = explained(text)
+        if sign not in declared:
+            wrong.append(f"new, look at it, and run python -m tests.record: {sign}")
+        elif first != declared[sign]:
+            wrong.append(f"{first} and not {declared[sign]}: {text[:300]}")
+
+    assert wrong == []
+    assert declared.keys() == seen, "declared, and recorded nowhere"
+    assert len([one for one in declared.values() if one]) > 130
+
+
+def test_what_is_unknown_has_no_words_of_its_own() -> None:
+    """Without a stack these say nothing of a checkpoint; with one, `test_logs.py` shows that most of them are found."""
+    unknown = [sign for sign, entry in json.loads(DECLARED.read_text()).items() if entry is None]
+    assert len(unknown) < 30

@@ -1,5 +1,6 @@
-"""A real query between tables of a catalog that keeps the name of their metadata itself: `catalog.py`."""
+"""Recorded queries between Iceberg tables: a catalog that keeps metadata itself, and remedies as they were followed."""
 
+import json
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Ckpt
+from tests.live.delta.judging import checkpoint_of
+from tests.live.iceberg.cases import Case
+from tests.live.iceberg.judging import inspected
+from tests.live.iceberg.record import from_json
+from tests.live.iceberg.remedies_followed import OBEYED, SUITE, advice_on_a_table, of, takes
 from tests.support.remedies import remove
 
 KEPT = Path(__file__).with_name("catalog.tar.xz")
@@ -63,3 +69,24 @@ def test_a_copy_has_the_place_where_the_source_began(place: Path, ckpt: Ckpt, tm
     assert ckpt("copy", place / "checkpoint-plain", tmp_path / "new", "--batch", 1).exit_code == 0
     first = Path("sources", "0", "offsets", "0")
     assert (tmp_path / "new" / first).read_bytes() == (place / "checkpoint-plain" / first).read_bytes()
+
+
+((MINOR, RECORD),) = SUITE.answers.read_all().items()
+ANSWERS = RECORD["answers"]
+
+
+@pytest.mark.parametrize("case", OBEYED, ids=lambda case: case.name)
+def test_no_row_is_left_out_or_read_twice_that_the_remedy_does_not_name(case: Case) -> None:
+    answer, wanted = ANSWERS[case.name], OBEYED[case]
+    assert (answer["read"]["error"], answer["read"]["ids"]) == (None, wanted.ids)
+    assert answer["then 50"]["ids"] == sorted([*wanted.ids, *of(50)])
+    assert (answer["then 51"]["error"], answer["then 51"]["ids"]) == (None, sorted([*wanted.ids, *of(50), *of(51)]))
+
+
+@pytest.mark.parametrize("case", OBEYED, ids=lambda case: case.name)
+def test_the_remedy_of_today_is_the_one_that_was_obeyed(case: Case, tmp_path: Path) -> None:
+    answer = ANSWERS[case.name]
+    checkpoint = checkpoint_of(tmp_path / "checkpoint", answer["offsets"], committed=case.committed)
+    found = inspected(checkpoint, from_json(answer["now"], case), MINOR)
+    today = json.dumps([takes(advice) for advice in advice_on_a_table(found)])
+    assert json.loads(today.replace(str(checkpoint), "CHECKPOINT")) == answer["remedies"]
