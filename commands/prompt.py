@@ -18,7 +18,7 @@ from ckpt.model import Json
 from ckpt.restart.findings import Forecast
 from ckpt.texts import mask_secrets
 from ckpt.values import Renderers
-from ckpt.webpage.parts import HtmlMissing, inspection_part
+from ckpt.webpage.parts import NOTEBOOK, HtmlMissing, show_inspection
 
 from . import render
 from .calls import PYTHON
@@ -43,7 +43,9 @@ def html(value: object) -> str | None:
         if isinstance(value, Checkpoint):
             value = inspect(value)
         with speaking(PYTHON):
-            return inspection_part(value) if isinstance(value, Inspection) else html_part(_make_page(value))
+            if isinstance(value, Inspection):
+                return show_inspection(value, NOTEBOOK)
+            return html_part(_make_page(value))
     except HtmlMissing:
         return None
 

@@ -3,56 +3,36 @@
 Calls, texts with parts, and steps. Nothing here reads a checkpoint or knows one; ``fill`` takes what is ``Known``.
 """
 
-from ckpt.advice.blanks import BATCH, CHECKPOINT, PATH, Blank, Hole, Known
-from ckpt.advice.calls import Call, TextPart, call
-from ckpt.advice.steps import (
-    NO_ROWS,
-    UNKNOWN_ROWS,
-    Advice,
-    Do,
-    Instruction,
-    RowCost,
-    RowsEffect,
-    Step,
-    advise,
-    again,
-    do,
-    left_out,
-    run,
+from ckpt.advice.blanks import (
+    CHECKPOINT as CHECKPOINT,
+    Blank as Blank,
+    Hole as Hole,
+    Known as Known,
 )
-from ckpt.advice.words import FIELDS, Code, Fields, Name, Option, Setting, Words, join, plain, words
-
-__all__ = [  # noqa: RUF022
-    "Advice",
-    "BATCH",
-    "Blank",
-    "CHECKPOINT",
-    "Call",
-    "Code",
-    "Do",
-    "FIELDS",
-    "Fields",
-    "Hole",
-    "Instruction",
-    "Known",
-    "NO_ROWS",
-    "Name",
-    "Option",
-    "PATH",
-    "RowCost",
-    "RowsEffect",
-    "Setting",
-    "Step",
-    "TextPart",
-    "UNKNOWN_ROWS",
-    "Words",
-    "advise",
-    "again",
-    "call",
-    "do",
-    "join",
-    "left_out",
-    "plain",
-    "run",
-    "words",
-]
+from ckpt.advice.calls import Call as Call, call as call
+from ckpt.advice.steps import (
+    NO_ROWS as NO_ROWS,
+    UNKNOWN_ROWS as UNKNOWN_ROWS,
+    Advice as Advice,
+    Do as Do,
+    Instruction as Instruction,
+    RowCost as RowCost,
+    RowsEffect as RowsEffect,
+    Step as Step,
+    advise as advise,
+    again as again,
+    do as do,
+    left_out as left_out,
+    run as run,
+)
+from ckpt.advice.words import (
+    FIELDS as FIELDS,
+    Code as Code,
+    Name as Name,
+    Option as Option,
+    Setting as Setting,
+    Words as Words,
+    join as join,
+    plain as plain,
+    words as words,
+)

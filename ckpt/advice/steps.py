@@ -1,6 +1,6 @@
 """Advice: the steps to take, each with its effect on the rows of the query."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -145,14 +145,14 @@ class Advice:
 
     def without_repairs(self) -> "Advice":
         """Return what is left where ``repair`` has no fix and there is no copy; alternatives move up."""
-        left = (
-            tuple(step for step in flatten((each,)) if not (step.repairs or step.needs_copy)) for each in self.steps
-        )
-        return Advice(tuple(replace(first, alternatives=tuple(others)) for first, *others in filter(None, left)))
+        return self._keep(lambda step: not (step.repairs or step.needs_copy))
 
     def without(self, calls: Collection[Call]) -> "Advice":
         """Return the advice without some calls; alternatives move up."""
-        left = (tuple(step for step in flatten((each,)) if step.call not in calls) for each in self.steps)
+        return self._keep(lambda step: step.call not in calls)
+
+    def _keep(self, wanted: Callable[[Step], bool]) -> "Advice":
+        left = ([*filter(wanted, flatten((each,)))] for each in self.steps)
         return Advice(tuple(replace(first, alternatives=tuple(others)) for first, *others in filter(None, left)))
 
     @property

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Annotated
 
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
@@ -32,10 +32,6 @@ class Version:
     version: int
     changelog: Annotated[str | None, "the file, relative to the checkpoint"]
     snapshot: str | None
-
-    def as_with(self, *, changelog: bool) -> bool:
-        """Tell whether a batch wrote it so; with both files it counts as written with changelogs."""
-        return changelog == (self.changelog is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +129,15 @@ class Comparison:
 
 
 def find_written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
-    """Every store in every partition; ``changelog`` is how it is wanted."""
+    """Every store in every partition; a version with both files counts as written with ``changelog``, as wanted."""
     for store in _list_partitions(listing):
-        yield _judge_partition(store, changelog)
-
-
-def _judge_partition(store: StorePartition, changelog: bool) -> Written:
-    logs = {version: f"{store.folder}/{name}" for (version, _), name in store.names.logs.items()}
-    snapshots = {version: f"{store.folder}/{name}" for (version, _), name in store.names.snapshots.items()}
-    versions = [Version(v, logs.get(v), snapshots.get(v)) for v in sorted({*logs, *snapshots})]
-    since = None
-    for version in reversed(versions):
-        if not version.as_with(changelog=changelog):
-            break
-        since = version.version
-    newest = versions[-1].version if versions else None
-    return Written(store.operator, store.store, store.partition, newest, since, tuple(versions[-_SHOWN:]))
+        logs = {version: f"{store.folder}/{name}" for (version, _), name in store.names.logs.items()}
+        snapshots = {version: f"{store.folder}/{name}" for (version, _), name in store.names.snapshots.items()}
+        versions = [Version(v, logs.get(v), snapshots.get(v)) for v in sorted({*logs, *snapshots})]
+        as_wanted = takewhile(lambda version: (version.changelog is not None) is changelog, reversed(versions))
+        since = min((version.version for version in as_wanted), default=None)
+        newest = versions[-1].version if versions else None
+        yield Written(store.operator, store.store, store.partition, newest, since, tuple(versions[-_SHOWN:]))
 
 
 def find_two_ways(

@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.generate.processor import processor_code
-from ckpt.migrate.generate.sources import seen_folder
-from ckpt.migrate.generate.start import start_code, too_many_for_code
+from ckpt.migrate.generate.start import seen_folder, start_code, too_many_for_code
 from ckpt.migrate.transform import INITIAL_STATE, PROCESSOR, START, TransformPlan
 from ckpt.spark.frames import flatten_columns, read_initial_frame, read_raw_frame, schema_of
 from ckpt.spark.installed import SparkFailed, Watcher

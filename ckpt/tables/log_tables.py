@@ -25,7 +25,7 @@ from ckpt.checkpoint.state.folders import SSTS, find_operators, stores_of
 from ckpt.formats.statefiles import parse_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row
-from ckpt.model import OffsetLog, Operator, Provider, StateFileKind, Store, Unreadable
+from ckpt.model import OffsetLog, Provider, StateFileKind, Unreadable
 from ckpt.storage.base import Listing
 from ckpt.texts import mask_json, mask_secrets
 
@@ -78,8 +78,7 @@ class TableDeclaration:
 
     def batch(self, checkpoint: str, subject: Any) -> Any:
         """Make a record batch of the rows of a checkpoint."""
-        rows = [(checkpoint, *row) for row in self.rows(subject)]
-        return self.fill(rows)
+        return self.fill([(checkpoint, *row) for row in self.rows(subject)])
 
     def fill(self, rows: list[Row]) -> Any:
         """Make a record batch of complete rows."""
@@ -118,15 +117,8 @@ def _batches(checkpoint: Checkpoint) -> Iterator[Row]:
     planned = {batch.batch_id: batch for batch in history.batches(checkpoint, 0)}
     for batch_id in sorted({*planned, *checkpoint.commits.ids}):
         batch = planned.get(batch_id)
-        yield (
-            batch_id,
-            batch is not None,
-            batch_id in checkpoint.commits,
-            checkpoint.is_skipped(batch_id),
-            batch.timestamp_ms if batch else None,
-            batch.watermark_ms if batch else None,
-            batch.unreadable if batch else None,
-        )
+        logged = (batch.timestamp_ms, batch.watermark_ms, batch.unreadable) if batch else (None, None, None)
+        yield batch_id, batch is not None, batch_id in checkpoint.commits, checkpoint.is_skipped(batch_id), *logged
 
 
 def list_parts(view: SourceView) -> dict[tuple[str | None, int | None], int | None]:
@@ -136,14 +128,8 @@ def list_parts(view: SourceView) -> dict[tuple[str | None, int | None], int | No
             return {(topic, partition): offset for (topic, partition), offset in partitions.items()}
         case DeltaOffset(table, version):
             return {(table, None): version}
-        case IcebergOffset(snapshot):
-            return {(None, None): snapshot}
-        case FileOffset(entry):
-            return {(None, None): entry}
-        case RateMicroBatchOffset(rows):
-            return {(None, None): rows}
-        case NumberOffset(value):
-            return {(None, None): value}
+        case IcebergOffset(end) | FileOffset(end) | RateMicroBatchOffset(end) | NumberOffset(end):
+            return {(None, None): end}
     return {(None, None): None}
 
 
@@ -170,15 +156,11 @@ def _commits(checkpoint: Checkpoint) -> Iterator[Row]:
     for batch_id in commits.ids:
         commit, entry = commits.readable(batch_id), commits.entries.get(batch_id)
         info = checkpoint.listing.info(f"{commits.folder}/{batch_id}")
-        yield (
-            batch_id,
-            batch_id in checkpoint.offsets,
-            info.mtime_ms if info else None,
-            commit.version if commit else None,
-            commit.next_watermark_ms if commit else None,
-            [sink.name for sink in commit.sinks] if commit else [],
-            entry.reason if isinstance(entry, Unreadable) else None,
-        )
+        logged: Row = (None, None, [])
+        if commit:
+            logged = commit.version, commit.next_watermark_ms, [sink.name for sink in commit.sinks]
+        why = entry.reason if isinstance(entry, Unreadable) else None
+        yield batch_id, batch_id in checkpoint.offsets, info.mtime_ms if info else None, *logged, why
 
 
 def _sources(checkpoint: Checkpoint) -> Iterator[Row]:
@@ -195,26 +177,9 @@ def _settings(checkpoint: Checkpoint) -> Iterator[Row]:
 
 def describe_checkpoint(row: ScannedCheckpoint, committed: int | None = None) -> Row:
     """Make the row of table ``checkpoints`` from that of a scan."""
-    return (
-        row.name,
-        row.query_id,
-        row.kind,
-        row.verdict,
-        row.outcome,
-        row.severity,
-        row.codes,
-        row.stateful,
-        row.latest_batch,
-        row.latest_ms,
-        committed,
-        row.uncommitted,
-        row.files,
-        row.size,
-        row.state_bytes,
-        row.replay_files,
-        row.deletable,
-        row.error,
-    )
+    judged = row.name, row.query_id, row.kind, row.verdict, row.outcome, row.severity, row.codes, row.stateful
+    batches = row.latest_batch, row.latest_ms, committed, row.uncommitted
+    return (*judged, *batches, row.files, row.size, row.state_bytes, row.replay_files, row.deletable, row.error)
 
 
 def _checkpoints(inspection: Inspection) -> Iterator[Row]:
@@ -224,17 +189,9 @@ def _checkpoints(inspection: Inspection) -> Iterator[Row]:
 
 def _forecasts(inspection: Inspection) -> Iterator[Row]:
     for forecast in inspection.forecasts:
-        yield (
-            forecast.spark,
-            forecast.progress,
-            forecast.outcome,
-            forecast.batch_id,
-            forecast.reexecutes,
-            forecast.error,
-            forecast.never_run,
-            sorted({finding.diagnosis.code for finding in forecast.because}),
-            forecast in inspection.counted,
-        )
+        start = forecast.spark, forecast.progress, forecast.outcome, forecast.batch_id, forecast.reexecutes
+        codes = sorted({finding.diagnosis.code for finding in forecast.because})
+        yield *start, forecast.error, forecast.never_run, codes, forecast in inspection.counted
 
 
 def _findings(inspection: Inspection) -> Iterator[Row]:
@@ -255,27 +212,11 @@ def _stores(inspection: Inspection) -> Iterator[Row]:
     state = inspection.checkpoint.state
     for operator, store in inspection.checkpoint.stores():
         assert state is not None
-        yield _describe_store(operator, store, state.provider, state.format_version)
-
-
-def _describe_store(operator: Operator, store: Store, provider: Provider, format_version: int) -> Row:
-    replays = [partition.replay_versions for partition in store.partitions]
-    known = [count for count in replays if count is not None]
-    ranges = store.readable_batches
-    return (
-        operator.id,
-        store.name,
-        provider,
-        format_version,
-        len(store.partitions),
-        store.expected_partitions,
-        store.bytes,
-        store.num_keys,
-        store.changelog,
-        max(known, default=None),
-        ranges[0][0] if ranges else None,
-        ranges[-1][1] if ranges else None,
-    )
+        form = operator.id, store.name, state.provider, state.format_version
+        held = len(store.partitions), store.expected_partitions, store.bytes, store.num_keys, store.changelog
+        replays = (partition.replay_versions for partition in store.partitions)
+        ranges = store.readable_batches or ((None, None),)
+        yield *form, *held, max((n for n in replays if n is not None), default=None), ranges[0][0], ranges[-1][1]
 
 
 def _state_files(listing: Listing) -> Iterator[Row]:

@@ -25,39 +25,24 @@ _OFFSET = 400  # characters of an offset
 _PLOTTED = 12  # stores whose partitions are plotted
 
 
-def inspection_page(inspection: Inspection, besides: Sequence[dict[str, Any]] = ()) -> str:
-    """An inspection as a page that needs nothing else; ``besides`` are blocks, each its ``kind`` and its texts.
+PAGE, SECTION, NOTEBOOK = "inspection.html", "inspection.part.html", "notebook.html"
+"""An inspection as a page that needs nothing else, as a part of a document without style, and with its style."""
+
+
+def show_inspection(inspection: Inspection, template: str = PAGE, besides: Sequence[dict[str, Any]] = ()) -> str:
+    """Fill a template with an inspection; ``besides`` are blocks, each its ``kind`` and its texts.
 
     Raises HtmlMissing where Jinja2 is not installed.
     """
-    return fill_template("inspection.html", title=_name_of(inspection), besides=besides, **_show_inspection(inspection))
+    return fill_template(template, part="inspection", besides=besides, **_describe_inspection(inspection))
 
 
-def inspection_section(inspection: Inspection, besides: Sequence[dict[str, Any]] = ()) -> str:
-    """Return an inspection as a section of a document, without its style. Raises HtmlMissing."""
-    title = _name_of(inspection)
-    return fill_template("inspection.part.html", title=title, besides=besides, **_show_inspection(inspection))
-
-
-def inspection_part(value: Inspection) -> str:
-    """Return an inspection as a part of a page, with its style. Raises HtmlMissing."""
-    return fill_template(
-        "notebook.html", part="inspection", title=_name_of(value), besides=(), **_show_inspection(value)
-    )
-
-
-def _name_of(inspection: Inspection) -> str:
-    """The last part of where it is."""
-    return inspection.checkpoint.uri.rstrip("/").rpartition("/")[2] or inspection.checkpoint.uri
-
-
-def _show_inspection(inspection: Inspection) -> dict[str, Any]:
+def _describe_inspection(inspection: Inspection) -> dict[str, Any]:
     """All that the template shows."""
     checkpoint = inspection.checkpoint
-    state = checkpoint.state
-    operators = checkpoint.operators
     plotted = iter(range(_PLOTTED))
     return {
+        "title": checkpoint.uri.rstrip("/").rpartition("/")[2] or checkpoint.uri,
         "inspection": inspection,
         "tone": _choose_tone(inspection),
         "facts": _list_facts(inspection),
@@ -67,16 +52,16 @@ def _show_inspection(inspection: Inspection) -> dict[str, Any]:
             for source in inspection.sources[:_SOURCES]
         ],
         "more_sources": len(inspection.sources) - _SOURCES,
-        "timeline": make_timeline(inspection.checkpoint, inspection.batches),
-        "state": state,
+        "timeline": make_timeline(checkpoint, inspection.batches),
+        "state": checkpoint.state,
         "operators": [
             {
                 "operator": operator,
                 "stores": [_show_store(store, plot=next(plotted, None) is not None) for store in operator.stores],
             }
-            for operator in operators
+            for operator in checkpoint.operators
         ],
-        "sizes": _compare_sizes(operators),
+        "sizes": _compare_sizes(checkpoint.operators),
         "findings": _group_findings((*inspection.troubles, *inspection.notes)),
     }
 

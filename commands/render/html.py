@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from ckpt.inspection.inspection import Inspection
 from ckpt.texts import escape_unprintable
-from ckpt.webpage.parts import fill_template, inspection_page, inspection_section
+from ckpt.webpage.parts import NOTEBOOK, PAGE, SECTION, fill_template, show_inspection
 
 from . import blocks
 from .blocks import NEXT, Cell, Page, Plain, Title, Tone, flatten_page, spell
@@ -23,12 +23,12 @@ def html(page: Page, sections: Mapping[str, str] | None = None) -> str:
 
 def html_part(page: Page) -> str:
     """The page as a part of a notebook, with its style. Raises HtmlMissing."""
-    return fill_template("notebook.html", part="page", title="", blocks=_describe_blocks(page))
+    return fill_template(NOTEBOOK, part="page", title="", blocks=_describe_blocks(page))
 
 
 def plot_inspection(inspection: Inspection, besides: Page, *, section: bool = False) -> str:
     """An inspection with its plots, and what else is to be shown: a document, or a section of one."""
-    return (inspection_section if section else inspection_page)(inspection, _describe_blocks(besides))
+    return show_inspection(inspection, SECTION if section else PAGE, _describe_blocks(besides))
 
 
 def _describe_blocks(page: Page) -> list[dict[str, Any]]:

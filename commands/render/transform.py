@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ckpt.advice import Do, do, words
-from ckpt.migrate.generate.sources import seen_folder
-from ckpt.migrate.generate.start import to_fill_in, too_many_for_code
+from ckpt.migrate.generate.start import seen_folder, to_fill_in, too_many_for_code
 from ckpt.migrate.text import columns, simple
 from ckpt.migrate.transform import (
     INITIAL_STATE,

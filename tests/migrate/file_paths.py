@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from ckpt.migrate.generate.sources import MOST_IN_CODE
+from ckpt.migrate.generate.start import MOST_IN_CODE
 from ckpt.migrate.transform import plan_transform
 from ckpt.spark.export import write_transform
 from tests.migrate.handoff.continuity import error_of, run

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckpt.webpage.parts import inspection_page
+from ckpt.webpage.parts import show_inspection
 from tests.conftest import Ckpt
 from tests.webpage.shapes import SHAPES
 
@@ -60,7 +60,7 @@ def measured(page: str, folder: Path, *, dark: bool, fragment: str = "") -> list
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_page_fits_its_window(shape: str, tmp_path: Path) -> None:
     (tmp_path / "ck").mkdir()
-    page = inspection_page(SHAPES[shape](tmp_path / "ck"))
+    page = show_inspection(SHAPES[shape](tmp_path / "ck"))
     for width, found in zip(WIDTHS, measured(page, tmp_path, dark=shape == "gapped"), strict=True):
         assert found["width"] <= width, f"at {width}"
         assert found["plots"] == page.count("<svg")

@@ -1,7 +1,7 @@
 """``ckpt handoff``: how a new query continues from where an old one stopped."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import fspath
@@ -15,7 +15,7 @@ from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.sources.starts import Begin
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import parse_choice
-from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
+from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import find_kind
 from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.snippets import Language, write_snippet
@@ -71,8 +71,9 @@ def list_doubts(
             yield BOOK.text("handoff_starts_over", index=start.view.index, kind=start.view.type)
 
 
-def warn(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterator[Words]:
-    """Give other warnings about continuing after a batch."""
+def _warn(inspection: Inspection, batch: int, *, state_readable: bool) -> Iterator[Words]:
+    """Give other warnings about continuing after a batch, also of rows that the old query had skipped before it."""
+    checkpoint = inspection.checkpoint
     yield BOOK.text("handoff_stop")
     if checkpoint.state is not None and not state_readable:
         yield BOOK.text("handoff_state_gone", batch=batch)
@@ -82,11 +83,7 @@ def warn(checkpoint: Checkpoint, batch: int, *, state_readable: bool) -> Iterato
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     if names:
         yield BOOK.text("handoff_named_sink", names=", ".join(names))
-
-
-def warn_of_lost_rows(findings: Iterable[RatedFinding], batch: int) -> Iterator[Words]:
-    """Say where the old query had skipped rows before the chosen batch."""
-    for rated in findings:
+    for rated in inspection.findings:
         back = rated.finding.diagnosis is OFFSETS_WENT_BACK
         if back and rated.advice and int(rated.finding.path.rpartition("/")[2]) <= batch:
             advice = join(rated.advice.sentences())
@@ -180,10 +177,7 @@ def handoff(
         later=tuple(_list_later(read, chosen)),
         sinks=describe_sinks(read, chosen, kind),
         doubts=tuple(list_doubts(read, chosen, starts, newest_readable=newest_readable)),
-        warnings=(
-            *warn(read, chosen, state_readable=contains(possible, chosen)),
-            *warn_of_lost_rows(inspection.findings, chosen),
-        ),
+        warnings=tuple(_warn(inspection, chosen, state_readable=contains(possible, chosen))),
         refused=_refuse_sources(starts),
     )
     if language is None or plan.refused:

@@ -9,7 +9,7 @@ from ckpt.checkpoint.sources.starts import Begin
 from ckpt.errors import CkptError
 from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.starts import SourceStart
-from ckpt.migrate.text import fill_code, plain
+from ckpt.migrate.text import fill_code, literal, plain
 from ckpt.texts import instant, mask_secrets
 
 MOST_FILES = 5_000
@@ -58,8 +58,8 @@ def write_snippet(
 
 
 def _write_source(start: SourceStart, language: Language, *, imports: bool) -> str:
-    literal, comment = (_python_text, "# ") if language is Language.PYTHON else (json.dumps, "  // ")
-    paths = [f"    {literal(path)}" for path in start.seen]
+    spell, comment = (literal, "# ") if language is Language.PYTHON else (json.dumps, "  // ")
+    paths = [f"    {spell(path)}" for path in start.seen]
     values = {
         "imports": imports,
         "index": start.view.index,
@@ -67,8 +67,8 @@ def _write_source(start: SourceStart, language: Language, *, imports: bool) -> s
         "about": [comment + line for line in _describe_source(start)],
         "filter": _is_filter(start),
         "seen": [f"{line}," for line in paths] if language is Language.PYTHON else [",\n".join(paths)],
-        "replaced": ", ".join(literal(key.lower()) for key in (*start.options, *start.without)),
-        "chosen": "".join(f".option({literal(key)}, {literal(value)})" for key, value in start.options.items()),
+        "replaced": ", ".join(spell(key.lower()) for key in (*start.options, *start.without)),
+        "chosen": "".join(f".option({spell(key)}, {spell(value)})" for key, value in start.options.items()),
     }
     return fill_code(f"handoff_{language}_source.template", values)
 
@@ -89,9 +89,3 @@ def _plain(text: str) -> str:
 
 def _is_filter(start: SourceStart) -> bool:
     return start.begin is Begin.EXACT and not start.options
-
-
-def _python_text(text: str) -> str:
-    """Return a literal, in double quotes where that needs no escape."""
-    literal = repr(text)
-    return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal and "\\'" not in literal else literal
