@@ -175,32 +175,6 @@ def quote_path(path: str) -> str:
     return quote_word(f"./{path}" if path.startswith("-") else path)
 
 
-_PIECE = re.compile(r"""\$'([^']*)'|'([^']*)'|"([^"]*)"|([^\s'"$]+|\$)""")
-_OCTALS = re.compile(r"(?:\\[0-7]{3})+")
-
-
-def split_command(command: str) -> tuple[str, ...]:
-    r"""Split a line of a shell into its words, which ``quote_word`` has quoted.
-
-    >>> split_command("ckpt inspect 'my ckpt' $'a\\012b'")
-    ('ckpt', 'inspect', 'my ckpt', 'a\nb')
-    """
-    words: list[str] = []
-    end = -1
-    for piece in _PIECE.finditer(command):
-        text = piece[piece.lastindex or 0] if piece.lastindex != 1 else _OCTALS.sub(_unescape, piece[1])
-        if piece.start() == end:
-            words[-1] += text
-        else:
-            words.append(text)
-        end = piece.end()
-    return tuple(words)
-
-
-def _unescape(octals: re.Match[str]) -> str:
-    return os.fsdecode(bytes(int(code, 8) for code in octals[0].split("\\")[1:]))
-
-
 def _escape_char(char: str) -> str:
     if char.isprintable() and char not in "\\'`":
         return char

@@ -167,7 +167,7 @@ class HelpGroup(TyperGroup):
 
 
 class CommandGroup(typer.Typer):
-    """A group of commands such as ``ckpt state``: functions, or names of modules that have one of the same name."""
+    """A group such as ``ckpt state``: functions, modules that have one of the same name, or ``module:function``."""
 
     def __init__(self, help: str, commands: Mapping[str, str | Callable[..., None]]) -> None:
         super().__init__(cls=HelpGroup, no_args_is_help=True, rich_markup_mode=None, help=help)
@@ -187,7 +187,10 @@ class Commands(UserDict[str, Any]):
 
 @cache
 def _load_command(name: str, command: str | Callable[..., None], heading: str | None) -> Any:
-    loaded: Any = getattr(import_module(f".{command}", __package__), command) if isinstance(command, str) else command
+    loaded: Any = command
+    if isinstance(command, str):
+        module, _, name_there = command.partition(":")
+        loaded = getattr(import_module(f".{module}", __package__), name_there or module)
     if isinstance(loaded, CommandGroup):
         group = typer.main.get_group(loaded)
         group.name, group.rich_help_panel, group.commands = name, heading, Commands(loaded.by_name)

@@ -30,7 +30,8 @@ GROUPS = {
 }
 """Commands by heading, in the order of the help."""
 MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
-"""The module of each command, which has a function or group of the same name."""
+MODULES |= {name: f"rewrite:{name.replace('-', '_')}" for name in ("merge", "split", "import-state")}
+"""The module of each command, which has a function or group of the same name, or of the one that is named."""
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",

@@ -1,4 +1,4 @@
-"""ckpt rewrite."""
+"""ckpt rewrite, merge, split and import-state: commands that write a new checkpoint whose state is in another form."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -10,8 +10,8 @@ from ckpt.advice import call
 from ckpt.errors import UsageError
 
 from . import options
-from .form_options import FormOptions
-from .render.rewriting import RewriteReport
+from .form_options import FormOptions, StateForm
+from .render.rewriting import ImportReport, RewriteReport
 from .report import emit
 from .run_options import RunOptions
 
@@ -47,20 +47,118 @@ def rewrite(
             merge=call("merge"),
             split=call("split"),
         )
-    options.check_stays(form.new)
-    with run.writing(quiet=common.quiet) as (engine, watcher):
+    with run.writing(common, form.new) as how:
         rewrite = ckpt.rewrite(
             checkpoint,
-            storage_options=common.storage_options,
             drop_keys=drop_keys or (),
             where=next(iter(where or ()), None),
             salvage=salvage,
             accept_loss=accept_loss,
             accept_fewer_versions=accept_fewer_versions,
             schema=schema,
-            jobs=run.jobs,
-            engine=engine,
-            watcher=watcher,
+            **how,
             **asdict(form),
         )
     emit(RewriteReport(rewrite, checkpoint), common.output)
+
+
+def merge(
+    *,
+    checkpoints: Annotated[
+        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, of queries that do the same.")
+    ],
+    common: options.CommonOptions,
+    form: StateForm,
+    run: RunOptions,
+    drop_keys: options.DropKeysOption = None,
+    where: options.WhereOption = None,
+    expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
+    combine: Annotated[bool, typer.Option("--combine", help="Merge keys that several have.")] = False,
+    accept_fewer_versions: options.FewerVersionsOption = False,
+) -> None:
+    """Merge several checkpoints into NEW.
+
+    For queries that do the same with different sources: one query that reads all of these continues with NEW.
+    CHECKPOINTs are only read; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt merge /cp/eu /cp/us /cp/orders --plan
+    ckpt merge /cp/eu /cp/us /cp/orders --combine --expect query.json
+
+    Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
+    """
+    if len(where or ()) > 1:
+        raise UsageError.of("{--where}: name one condition, with AND or OR")
+    with run.writing(common, form.new) as how:
+        merged = ckpt.merge(
+            checkpoints,
+            drop_keys=drop_keys or (),
+            where=next(iter(where or ()), None),
+            expect=expect,
+            combine=combine,
+            accept_fewer_versions=accept_fewer_versions,
+            **how,
+            **asdict(form),
+        )
+    emit(RewriteReport(merged, checkpoints[0]), common.output)
+
+
+def split(
+    *,
+    checkpoint: options.CheckpointArg,
+    others: Annotated[list[str], typer.Argument(metavar="NEW...", help="The other new or empty folders.")],
+    common: options.CommonOptions,
+    form: StateForm,
+    run: RunOptions,
+    where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows of one NEW: key_at = 'eu'; one for each.")],
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Accept losing rows that match no --where.")
+    ] = False,
+    accept_fewer_versions: options.FewerVersionsOption = False,
+) -> None:
+    """Divide CHECKPOINT into several NEW, one for each --where.
+
+    For queries that together replace the old one. CHECKPOINT is only read; do not start its query again. Starts no JVM
+    but with --engine spark.
+
+    Examples:
+    ckpt split /cp/in /cp/a /cp/b --where "key_at = 'eu'" --where "key_at = 'us'"
+    ckpt split /cp/in /cp/a /cp/b --where "key_live" --where "NOT key_live" --plan
+
+    Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
+    """
+    new = [*others, form.new]
+    as_state = {name: value for name, value in asdict(form).items() if name != "new"}
+    with run.writing(common, *new) as how:
+        parts = ckpt.split(
+            checkpoint,
+            new,
+            where=where,
+            accept_loss=accept_loss,
+            accept_fewer_versions=accept_fewer_versions,
+            **how,
+            **as_state,
+        )
+    emit(RewriteReport(parts, checkpoint), common.output)
+
+
+def import_state(
+    export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all-units --to`.")],
+    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported one, or one of a new query.")],
+    form: FormOptions,
+    common: options.CommonOptions,
+    run: RunOptions,
+) -> None:
+    """Write a checkpoint NEW from EXPORT, which may have been edited.
+
+    EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark.
+
+    Examples:
+    ckpt import-state /data/export /cp/new --like /cp/orders
+    ckpt import-state /data/export /cp/new --like /cp/orders --plan
+
+    Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
+    """
+    with run.writing(common, form.new) as how:
+        rewrite = ckpt.import_state(export, like=like, **how, **asdict(form))
+    emit(ImportReport(rewrite, like, export), common.output)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ from . import options
 from .watching import bar, interruptible
 
 if TYPE_CHECKING:
-    from ckpt.new.copy.placing import Watcher
     from ckpt.spark.executors import Executors
     from ckpt.spark.installed import Session
 
@@ -69,7 +68,19 @@ class RunOptions:
                 yield by
 
     @contextmanager
-    def writing(self, *, quiet: bool) -> Iterator["tuple[Executors | None, Watcher | None]"]:
-        """Who writes state, and what shows progress. Raises UsageError."""
-        with self.executors(quiet=quiet) as by, bar(quiet=quiet or by is not None, of="partitions") as watcher:
-            yield by, watcher
+    def reading(self, common: options.CommonOptions) -> Iterator[dict[str, Any]]:
+        """The arguments of a call that say where it reads, and who works. Raises UsageError."""
+        storage_options = common.storage_options
+        with self.executors(quiet=common.quiet) as by:
+            yield {"storage_options": storage_options, "jobs": self.jobs, "engine": by}
+
+    @contextmanager
+    def writing(self, common: options.CommonOptions, *places: str) -> Iterator[dict[str, Any]]:
+        """Those of a call that writes to these places, with what shows progress. Raises UsageError."""
+        for place in places:
+            options.check_stays(place)
+        with (
+            self.reading(common) as how,
+            bar(quiet=common.quiet or how["engine"] is not None, of="partitions") as watcher,
+        ):
+            yield {**how, "watcher": watcher}

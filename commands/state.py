@@ -38,17 +38,8 @@ def show(
 
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    with run.executors(quiet=common.quiet) as by:
-        rows = ckpt.state_show(
-            checkpoint,
-            storage_options=common.storage_options,
-            batch=batch,
-            key=options.key_values(key),
-            limit=limit,
-            jobs=run.jobs,
-            engine=by,
-            **asdict(unit),
-        )
+    with run.reading(common) as how:
+        rows = ckpt.state_show(checkpoint, batch=batch, key=options.key_values(key), limit=limit, **how, **asdict(unit))
     emit(RowsReport(rows), common.output)
 
 
@@ -70,16 +61,8 @@ def count(
 
     Exit status: 0 counted, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    with run.executors(quiet=common.quiet) as by:
-        counts = ckpt.state_count(
-            checkpoint,
-            storage_options=common.storage_options,
-            batch=batch,
-            key=options.key_values(key),
-            jobs=run.jobs,
-            engine=by,
-            **asdict(unit),
-        )
+    with run.reading(common) as how:
+        counts = ckpt.state_count(checkpoint, batch=batch, key=options.key_values(key), **how, **asdict(unit))
     emit(CountsReport(counts), common.output)
 
 
@@ -107,17 +90,9 @@ def diff(
 
     Exit status: 0 nothing differs, 1 something does, 2 bad usage, 3 it cannot be read.
     """
-    with run.executors(quiet=common.quiet) as by:
+    with run.reading(common) as how:
         diff = ckpt.state_diff(
-            checkpoint,
-            other,
-            storage_options=common.storage_options,
-            from_batch=from_batch,
-            to_batch=to_batch,
-            limit=limit,
-            jobs=run.jobs,
-            engine=by,
-            **asdict(unit),
+            checkpoint, other, from_batch=from_batch, to_batch=to_batch, limit=limit, **how, **asdict(unit)
         )
     emit(DiffReport(diff), common.output)
 
@@ -140,16 +115,8 @@ def keys(
 
     Exit status: 0 measured, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
-    with run.executors(quiet=common.quiet) as by:
-        sizes = ckpt.state_keys(
-            checkpoint,
-            storage_options=common.storage_options,
-            batch=batch,
-            limit=limit,
-            jobs=run.jobs,
-            engine=by,
-            **asdict(unit),
-        )
+    with run.reading(common) as how:
+        sizes = ckpt.state_keys(checkpoint, batch=batch, limit=limit, **how, **asdict(unit))
     emit(SizesReport(sizes), common.output)
 
 
@@ -190,6 +157,6 @@ state = CommandGroup(
         "keys": keys,
         "verify": "verify",
         "export": "export_state",
-        "import": "import_state",
+        "import": "rewrite:import_state",
     },
 )

@@ -20,9 +20,6 @@ def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run
 
     Exit status: 0 nothing is damaged, 1 something is, 2 bad usage, 3 could not do it.
     """
-    storage_options = common.storage_options
-    with run.executors(quiet=common.quiet) as by, reading(quiet=common.quiet) as (tell, watcher):
-        verification = state_verify(
-            checkpoint, storage_options=storage_options, jobs=run.jobs, engine=by, announce=tell, watcher=watcher
-        )
+    with run.reading(common) as how, reading(quiet=common.quiet) as (tell, watcher):
+        verification = state_verify(checkpoint, announce=tell, watcher=watcher, **how)
     emit(VerificationReport(verification), common.output)

@@ -1,9 +1,10 @@
 """``--help`` is read at a terminal of 80 columns by somebody in a hurry."""
 
+import shlex
+
 import pytest
 import typer
 
-from ckpt.texts import split_command
 from commands import main
 from commands.help import Manual, make_context
 from tests.conftest import Ckpt
@@ -33,7 +34,7 @@ def test_each_command_has_two_examples_that_are_command_lines_of_it(name: str) -
     examples = MANUALS[name].examples
     assert len(examples) == 2
     for example in examples:
-        words = split_command(example.partition(" > ")[0])
+        words = shlex.split(example.partition(" > ")[0])
         named = next(MANUALS[name] for name in sorted(LEAVES, reverse=True) if example.startswith(f"{name} "))
         options = {option for param in named.command.params for option in param.opts}
         assert {word for word in words if word.startswith("--")} <= options

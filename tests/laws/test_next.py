@@ -3,6 +3,8 @@
 ``python -m tests.laws.next_obeyed`` prints how each damage of the oracle ends.
 """
 
+import os
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from ckpt.advice import Advice, Call
 from ckpt.changes.fixes.repair import repair
 from ckpt.restart.diagnoses.logs import REPLAY_FROM_BEGINNING
-from ckpt.texts import quote_word, split_command
+from ckpt.texts import quote_word
 from tests.conftest import Ckpt, CopyOf
 from tests.laws.next_obeyed import (
     End,
@@ -226,6 +228,28 @@ def test_a_query_that_restarts_is_not_stopped(ckpt: Ckpt, copy_of: CopyOf) -> No
             file.write_bytes(b"?")
     step, *_ = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
     assert (step["command"], step["stop"]) == (["ckpt", "repair", str(checkpoint)], False)
+
+
+_PIECE = re.compile(r"""\$'([^']*)'|'([^']*)'|"([^"]*)"|([^\s'"$]+|\$)""")
+_OCTALS = re.compile(r"(?:\\[0-7]{3})+")
+
+
+def split_command(command: str) -> tuple[str, ...]:
+    """Split a line of a shell into its words, which ``quote_word`` has quoted."""
+    words: list[str] = []
+    end = -1
+    for piece in _PIECE.finditer(command):
+        text = piece[piece.lastindex or 0] if piece.lastindex != 1 else _OCTALS.sub(_unescape, piece[1])
+        if piece.start() == end:
+            words[-1] += text
+        else:
+            words.append(text)
+        end = piece.end()
+    return tuple(words)
+
+
+def _unescape(octals: re.Match[str]) -> str:
+    return os.fsdecode(bytes(int(code, 8) for code in octals[0].split("\\")[1:]))
 
 
 @pytest.mark.parametrize("words", [(), ("x",), ("a b", "it's"), ("", "\n", "é`\x00", "a\\b`")])
