@@ -14,9 +14,7 @@ from ckpt.storage.local import read_text
 
 from . import change_options, options
 from .help import CommandGroup
-from .render.offsets_change import OffsetsExportReport, OffsetsReport
-from .render.offsets_commit import OffsetsCommitReport
-from .render.positions import PositionsReport
+from .render.offsets import OffsetsCommitReport, OffsetsExportReport, OffsetsReport, PositionsReport
 from .report import Output, complain, emit, show as show_report
 from .watching import bar, interruptible
 

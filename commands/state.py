@@ -9,7 +9,7 @@ import ckpt
 
 from . import options
 from .help import CommandGroup
-from .render.rows import CountsReport, DiffReport, RowsReport, SizesReport
+from .render.rows import CountsReport, DiffReport, HistoryReport, RowsReport, SizesReport
 from .report import emit
 from .run_options import RunOptions
 
@@ -138,8 +138,6 @@ def history(
     Exit status: 0 shown, 2 bad usage, 3 it cannot be read without Spark, or not at all.
     """
     from ckpt.state.native.history import state_history  # not at the top: it needs the extra ``native``
-
-    from .render.history import HistoryReport
 
     events = state_history(
         checkpoint, storage_options=common.storage_options, key=options.key_values(key), limit=limit, **asdict(unit)

@@ -211,9 +211,11 @@ def flatten_page(page: Page) -> Iterator[Plain]:
         yield from lay_out_next(block) if isinstance(block, Next) else (block,)
 
 
-def bullets(texts: Iterable[str | Words]) -> Iterable[Item]:
-    """A list of sentences."""
-    return (Item(text, 4, "  - ") for text in texts)
+def bullets(texts: Iterable[str | Words], most: int | None = None) -> Iterator[Item | Line]:
+    """A list of sentences, ``most`` of them, and how many are left out."""
+    shown = [*texts]
+    yield from (Item(text, 4, "  - ") for text in shown[:most])
+    yield from more(len(shown) - most) if most is not None else ()
 
 
 def show_warnings(warnings: Iterable[str | Words]) -> Iterator[Block]:

@@ -35,7 +35,7 @@ from .change_keys import ReceiptKeys
 from .document import Document
 from .findings import show_next
 from .keys import Keys, derive
-from .page import forecast_cases, range_text, show_title
+from .page import forecast_cases, show_ranges, show_title
 from .reports import Exit, Report
 
 _STEPS = 12  # how many steps are named
@@ -245,7 +245,7 @@ class ChangeReport(Report[Planned]):
         for replay in replays:
             finished = "   rows of finished batches may be among them" if replay.finished else ""
             yield Line(f"  batch {replay.batch}{finished}")
-            yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in replay.sources)
+            yield from show_ranges(replay.sources)
 
     def _show_warnings(self) -> Iterator[Block]:
         """Warnings, none after an undo. The first one, to stop the query, is too late once the plan is applied."""

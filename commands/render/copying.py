@@ -10,7 +10,7 @@ from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.new.copy.copy import CheckpointCopy
 from ckpt.texts import plural
 
-from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, more, page_of, show_call
+from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, show_call
 from .book import BOOK
 from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys
@@ -77,8 +77,7 @@ class CopyReport(Report[CheckpointCopy]):
         if wrong := self.record.wrong_checksums:
             fits = "does not fit its checksum file" if len(wrong) == 1 else "do not fit their checksum files"
             yield Heading("Damage", f"{plural(len(wrong), 'file')} of state {fits}; the original has the same")
-            yield from bullets(wrong[:_SHOWN])
-            yield from more(len(wrong) - _SHOWN)
+            yield from bullets(wrong, _SHOWN)
 
     def _show_sinks(self) -> Iterator[Block]:
         own = "has a query id of its own" if self.record.new_id else "has the query id of the original"

@@ -12,7 +12,7 @@ from ckpt.restart.diagnoses import all_diagnoses, sources
 from ckpt.restart.findings import Diagnosis
 from ckpt.texts import plural
 
-from .blocks import Block, Headline, Item, Line, Next, Page, Tone, more, page_of, show_advice
+from .blocks import Block, Headline, Item, Line, Next, Page, Tone, bullets, page_of, show_advice
 from .book import BOOK
 from .document import DocumentKeys
 from .keys import Keys, of
@@ -191,10 +191,8 @@ def _show_twins(twins: list[ErrorMatch]) -> Iterator[Block]:
 def _show_others(others: list[ErrorMatch]) -> Iterator[Block]:
     if others:
         yield Line("Also found in this text:")
-    for match in others[:_OTHERS]:
-        codes = f" ({', '.join(match.error.codes)})" if match.error.codes else ""
-        yield Item(f"{match.error.title}{codes}", 4, "  - ")
-    yield from more(len(others) - _OTHERS)
+    codes = (f" ({', '.join(match.error.codes)})" if match.error.codes else "" for match in others)
+    yield from bullets((f"{match.error.title}{named}" for match, named in zip(others, codes, strict=True)), _OTHERS)
 
 
 def _show_unknown(explanation: Explanation) -> Iterator[Block]:

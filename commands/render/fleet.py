@@ -26,7 +26,6 @@ from .blocks import (
     TooWide,
     bullets,
     change_texts,
-    more,
     page_of,
 )
 from .book import BOOK
@@ -206,8 +205,7 @@ class ScanReport(Report[Scan]):
         problems += [row.error for row in self.record.checkpoints if row.error is not None]
         if problems:
             yield Heading("Not inspected")
-            yield from bullets(problems[:_SHOWN])
-            yield from more(len(problems) - _SHOWN)
+            yield from bullets(problems, _SHOWN)
 
     def _show_next(self) -> Iterator[Block]:
         """One command for each kind of worst finding: what it means is the same in all checkpoints that have it."""

@@ -16,7 +16,7 @@ from .book import BOOK
 from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
 from .keys import Keys, Sentences, Span, as_json, derive, of
-from .page import offset_text, range_text, show_title
+from .page import label_source, offset_text, show_ranges, show_title
 from .reports import Exit, Report
 
 _SHOWN = 10  # how many sources, later batches and files are named
@@ -108,10 +108,9 @@ def _show_sources(handoff: Handoff) -> Iterator[Block]:
 
 
 def _show_start(start: SourceStart) -> Iterator[Block]:
-    name = f" {start.view.name}" if start.view.name else ""
     where = offset_text(start.view.record)
     where = f"from zero (the old query was at {where})" if start.begin is Begin.FROM_ZERO else where
-    yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {start.view.index}  {start.view.type}{name}  ")
+    yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {label_source(start.view)}")
     for key, value in start.options.items():
         yield Item(value, 7, f"     {key} = ")
     if start.options and start.without:
@@ -135,7 +134,7 @@ def _show_since(handoff: Handoff) -> Iterator[Block]:
     yield Heading("Since", f"what the old query planned after batch {handoff.batch}")
     for later in handoff.later[:_SHOWN]:
         yield Line(f"  batch {later.batch}   {'committed' if later.committed else 'NOT COMMITTED'}")
-        yield from (Item(range_text(reading), 7, f"    {reading.index}  ") for reading in later.sources)
+        yield from show_ranges(later.sources)
     yield from more(len(handoff.later) - _SHOWN)
 
 

@@ -1,7 +1,7 @@
 """An inspection as a page for a tired person: the verdict, then the evidence, then what to do."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ckpt.advice import Code, Hole, Option, join, words
@@ -264,3 +264,13 @@ def range_text(reads: SourceRange) -> str:
     advance = reads.advance
     count = f": {count_units(advance.amount, advance.unit)}" if advance and advance.amount is not None else ""
     return f"from {offset_text(reads.start_offset)} to {end}{count}"
+
+
+def show_ranges(ranges: Iterable[SourceRange]) -> Iterator[Item]:
+    """The ranges of sources, a paragraph each."""
+    return (Item(range_text(reads), 7, f"    {reads.index}  ") for reads in ranges)
+
+
+def label_source(view: SourceView) -> str:
+    """The label of a source: its number, its type, and its name if it has one."""
+    return f"{view.index}  {view.type}{f' {view.name}' if view.name else ''}  "

@@ -284,12 +284,10 @@ class RewriteReport(Report["Rewrite"]):
                 yield Heading("State", f"of {part.into}, where {part.where}" if self.record.parts else "")
                 yield Table(tuple(rows))
         if unseen := self.record.unseen:
-            shown = [json.dumps(dict(key), ensure_ascii=False) for key in unseen[:_SHOWN]]
             total = plural(len(self.record.keys), "key")
             verb = "is" if len(unseen) == 1 else "are"
             yield Item(f"{len(unseen):,} of the {total} to be left out {verb} in no row:", 2)
-            yield from bullets(shown)
-            yield from more(len(unseen) - _SHOWN)
+            yield from bullets((json.dumps(dict(key), ensure_ascii=False) for key in unseen), _SHOWN)
 
     def _describe_rows(self, rewritten: "RewrittenUnit") -> str:
         leaving = self.record.leaving.get(rewritten.unit.operator)

@@ -16,7 +16,7 @@ from .change import ChangeReport
 from .change_keys import ChangeDocument
 from .inspection import ReadRangeKeys
 from .keys import Keys, derive
-from .page import range_text
+from .page import show_ranges
 
 _FILES = 10  # how many are named
 
@@ -77,7 +77,7 @@ class SkipReport(ChangeReport[SkipPlan]):
         for skipped in self.plan.skipped:
             yield Line(f"  batch {skipped.batch}")
             for source in skipped.sources:
-                yield Item(range_text(source.range), 7, f"    {source.range.index}  ")
+                yield from show_ranges([source.range])
                 for name, value in source.options.items():
                     yield Item(f"{name}={value}", 11, "       reader option ")
                 files = source.files or ()

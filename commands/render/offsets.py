@@ -1,0 +1,238 @@
+"""Reports of the commands of ``ckpt offsets``: positions of sources, new ends of a batch, consumer groups."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from ckpt.advice import NO_ROWS, Call, Do, call, do, words
+from ckpt.changes.offsets.commit import CommittedGroup, OffsetsCommit
+from ckpt.changes.offsets.exchange import Position, Positions
+from ckpt.changes.offsets.plan import OffsetsPlan
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.inspection.scan.scan import ScannedRoot
+from ckpt.model import Json
+from ckpt.texts import instant, plural
+
+from .blocks import (
+    Block,
+    Heading,
+    Headline,
+    Item,
+    Next,
+    Page,
+    Table,
+    Title,
+    Tone,
+    TooWide,
+    bullets,
+    more,
+    page_of,
+    show_call,
+    show_warnings,
+)
+from .change import ChangeReport
+from .change_keys import ChangeDocument, ReplayKeys
+from .document import Document, DocumentKeys
+from .inspection import CheckpointKeys, ReadRangeKeys
+from .keys import Keys, Sentences, of
+from .page import label_source, offset_text, range_text, show_ranges, show_title
+from .reports import Exit, Report
+
+_SHOWN = 20  # how many sources are named
+
+
+class _Position(
+    Keys, record=Position, keys="index name type from_ to amount unit rows reader_option conditions no_option"
+):
+    index: Annotated[int, of("view.index")]
+    name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
+    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
+    from_: Annotated[
+        Json,
+        "the offset at which the batch begins; null for the beginning of the source, or if it is not in the log (see "
+        "`warnings`)",
+        of("range.start"),
+    ]
+    to: Annotated[Json, "the offset at which it ends", of("view.offset")]
+    amount: Annotated[
+        int | None,
+        "how far the batch advances the source",
+        lambda source: getattr(source.range.advance, "amount", None),
+    ]
+    unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
+    reader_option: Annotated[
+        Mapping[str, str],
+        "object: options of `DataStreamReader` with which a reader begins where the batch ends, all strings; empty if "
+        "none says it",
+        of("options"),
+    ]
+    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
+    no_option: Annotated[str | None, "why no option says it", of("refused")]
+
+
+class PositionsDocument(DocumentKeys, record=Positions, keys="checkpoint batch committed sources warnings refused"):
+    """The document of ``ckpt offsets show``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    sources: Annotated[tuple[_Position, ...], "in the order of the query"]
+    warnings: Sentences
+
+
+class PositionsReport(Report[Positions]):
+    """Report of ``ckpt offsets show``."""
+
+    keys = PositionsDocument
+
+    @property
+    def exit(self) -> Exit:
+        return Exit.FAILED if self.record.refused else Exit.OK
+
+    def page(self) -> Page:
+        parts = (_show_headline, _show_sources, lambda shown: show_warnings(shown.warnings), _show_next)
+        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
+
+
+def _show_headline(positions: Positions) -> Iterator[Block]:
+    if positions.refused:
+        yield Headline(f"NOTHING TO SHOW: {positions.refused}", Tone.ERROR)
+    else:
+        done = "committed" if positions.committed else "not committed"
+        yield Headline(f"BATCH {positions.batch}, {done}", Tone.PLAIN)
+
+
+def _show_sources(positions: Positions) -> Iterator[Block]:
+    if not positions.sources:
+        return
+    yield Heading("Sources", "what the batch reads, and the reader options that begin where it ends")
+    for source in positions.sources[:_SHOWN]:
+        end = offset_text(source.view.record)
+        text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
+        yield Item(text, 24, f"  {label_source(source.view)}")
+        for key, value in source.options.items():
+            yield Item(value, 7, f"     {key} = ")
+        yield from (Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions))
+    yield from more(len(positions.sources) - _SHOWN)
+
+
+def _show_next(positions: Positions) -> Iterator[Block]:
+    path = positions.inspection.checkpoint.uri
+    if positions.refused or not positions.committed:
+        yield from show_call(call("inspect", path), words("See what the next start does."))
+    else:
+        code = call("handoff", path).but(batch=positions.batch, snippet="python")
+        yield from show_call(code, words("Get the code of a new query that continues there."))
+
+
+class _NewEnd(Keys):
+    index: Annotated[int, of("range.index")]
+    from_: Annotated[Json, "the end of the batch now", of("range.start")]
+    to: Annotated[Json, "the new one", of("range.end")]
+
+
+class _Skipped(Keys):
+    batch: Annotated[int, "the batch that would have read them, or begun to", lambda plan: (plan.batch or 0) + 1]
+    sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
+
+
+class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources needed", result="skipped"):
+    """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
+
+    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
+    needed: Annotated[bool, "the offsets are others than now"]
+    replay: Annotated[
+        tuple[ReplayKeys, ...],
+        "what the first batch reads that was read before: of an uncommitted batch its whole range",
+    ]
+    skipped: Annotated[
+        tuple[_Skipped, ...],
+        "rows that the query then never reads: `--accept-skip`",
+        lambda plan: (plan,) if plan.skipped else (),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsReport(ChangeReport[OffsetsPlan]):
+    """New ends of sources; ``typed`` is the call as the user typed it, whose words the next one repeats."""
+
+    typed: Call | None = None
+
+    keys = OffsetsDocument
+    done = "SET: the query now {report.afterwards}"
+    planned = "afterwards the query {report.afterwards}"
+    verb = "SET"
+
+    def nothing(self) -> str:
+        return f"NOTHING TO SET: {self.plan.why}"
+
+    def about_steps(self) -> str:
+        ends = (
+            f"source {end.index} ends at {offset_text(end.end_offset)} instead of {offset_text(end.start_offset)}"
+            for end in (moved.range for moved in self.plan.moved)
+        )
+        return f"batch {self.plan.batch}: {'; '.join(ends)}" if self.plan.moved else ""
+
+    def own_part(self) -> Iterator[Block]:
+        if self.plan.skipped and self.plan.steps:
+            yield Heading("Skipped", "rows that this query then never reads")
+            yield from show_ranges(self.plan.skipped)
+
+    @property
+    def request(self) -> Call:
+        typed = self.typed or self.plan.asked or call(self.plan.name)
+        return Call(typed.name, (self.plan.root, *typed.arguments), typed.options).but(expect_batch=self.plan.batch)
+
+    def next_if_nothing(self) -> Iterator[Block]:
+        return show_call(call("offsets_show", self.plan.root), words("See where the sources stand."))
+
+
+class OffsetsExportReport(PositionsReport):
+    """Report of ``ckpt offsets export``: the document, or for people its content."""
+
+    def document(self) -> Document:
+        return self.record.document
+
+
+class OffsetsCommitDocument(DocumentKeys):
+    """The document of ``ckpt offsets commit``."""
+
+    roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
+    groups: Annotated[tuple[CommittedGroup, ...], "one for each checkpoint with a Kafka source that answered"]
+    problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
+
+
+class OffsetsCommitReport(Report[OffsetsCommit]):
+    """Groups that were committed to, and those that were refused."""
+
+    keys = OffsetsCommitDocument
+
+    @property
+    def exit(self) -> Exit:
+        return Exit.FAILED if self.record.problems else Exit.OK
+
+    def page(self) -> Page:
+        return page_of(self._show_groups(), self._show_problems(), self._show_next())
+
+    def _show_groups(self) -> Iterator[Block]:
+        committed = [group for group in self.record.groups if group.refused is None]
+        scan = self.record.scan
+        yield Title(
+            ", ".join(root.uri for root in scan.roots),
+            (plural(len(scan.checkpoints), "checkpoint"), instant(scan.ended_ms)),
+        )
+        yield Headline(
+            f"COMMITTED to {plural(len(committed), 'consumer group')}" if committed else "NOTHING COMMITTED",
+            Tone.GOOD if committed and not self.record.problems else Tone.WARNING,
+        )
+        if committed:
+            rows = tuple((group.group, ", ".join(sorted(group.positions)), group.path) for group in committed)
+            yield Table(rows, ("group", "topics", "checkpoint"), TooWide.DROP)
+
+    def _show_problems(self) -> Iterator[Block]:
+        if self.record.problems:
+            yield Heading("Not committed", "")
+            yield from bullets(self.record.problems)
+
+    def _show_next(self) -> Iterator[Block]:
+        if self.record.problems:
+            solve = words("Solve each problem that is named above; what was committed stays.")
+            yield Next((do(Do.CHANGE, solve, rows=NO_ROWS),))
