@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 from ckpt.changes.apply import ApplyOptions, ChangeResult, Receipt, run_change
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import view_changed
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.model import Location
 from ckpt.new.book import BOOK
@@ -76,7 +76,8 @@ def _write_new(
         raise UsageError(BOOK.text("evolve_plan_here"))
     check_apart(uri, new.uri)
     own = choose_options(uri, options)
-    storage, placing = open_storage(uri, own), open_new(new.uri, options)
+    tasks_write = new.engine is not None
+    storage, placing = open_storage(uri, own), open_new(new.uri, options, tasks_write=tasks_write)
     for attempt in range(_TRIES):
         plan = replace(plan_evolution(storage, query, wanted, into=new.uri), new_id=new.new_id)
         if plan.refused is not None:
@@ -85,8 +86,7 @@ def _write_new(
             if new.plan:
                 made = open_new(stack.enter_context(make_temporary_folder()), {})
             else:
-                made = placing.make_attempt()
-                stack.callback(_discard, made, new.engine)
+                made = stack.enter_context(placing.make_attempt())
             checkpoint = plan.inspection.checkpoint
             if plan.state.makes_files:
                 from ckpt.new.evolved_state import make_state  # not at the top: no other plan needs its libraries
@@ -97,22 +97,11 @@ def _write_new(
             if plan.refused is not None:
                 return plan
             try:
-                plan = _copy_rest(plan, storage, view, placing if new.plan else made, new)
+                return _copy_rest(plan, storage, view, placing if new.plan else made, new)
             except Vanished as error:
                 if attempt == _TRIES - 1:
                     raise StorageError(f"{error}: the query deletes old files while it runs; stop it first") from error
-                continue
-            if not new.plan:
-                stack.pop_all()
-            return plan
     raise AssertionError
-
-
-def _discard(made: Placing, engine: "Exchange | None") -> None:
-    """Remove everything that was written, also by tasks that have not reported it."""
-    if engine is not None and made.begun:
-        made.adopt_all(STATE)
-    made.discard()
 
 
 def _copy_rest(plan: EvolvePlan, storage: Storage, view: Storage, placing: Placing, new: NewCheckpoint) -> EvolvePlan:

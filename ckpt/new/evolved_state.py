@@ -36,14 +36,10 @@ def make_state(
     ``options`` are for the file system of the checkpoint; ``engine`` makes rows, or ``jobs`` processes of this machine.
     """
     made.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
-    sizes = {}
+    sizes: dict[str, int] = {}
     for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, engine, jobs)):
-        for path, data in files.items():
-            if isinstance(data, int):
-                made.adopt(path, data)
-            else:
-                made.put({path: data})
-            sizes[path] = made.sizes[path]
+        made.take(files)
+        sizes |= {path: made.sizes[path] for path in files}
     return sizes
 
 

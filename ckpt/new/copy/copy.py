@@ -144,16 +144,14 @@ def copy_selected(
     placing = new if new.begun else new.make_attempt()
     placing.attributes = partial(_choose_attributes, selection, local=new.storage.local)
     try:
-        if not placing.begun:
-            placing.begin(selection.newest)
-        copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
-        check()
-    except BaseException as error:
-        placing.discard()
-        if isinstance(error, NotFound):
-            raise Vanished(str(error)) from error
-        raise
-    return copied
+        with placing:
+            if not placing.begun:
+                placing.begin(selection.newest)
+            copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+            check()
+            return copied
+    except NotFound as error:
+        raise Vanished(str(error)) from error
 
 
 def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Self
 
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import view_changed
+from ckpt.checkpoint.checkpoint import STATE
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
@@ -61,12 +63,13 @@ def is_large(info: FileInfo | None) -> bool:
 
 @dataclass
 class Placing:
-    """One attempt: what it has written, so that it can be removed."""
+    """One attempt: what it has written; a ``with`` statement removes that again, unless it ends with all of it there."""
 
     storage: Storage
     writer: Writer
     missing: tuple[str, ...] = ()  # folders above it that come with it, outer ones first
     options: Mapping[str, str] = field(default_factory=dict)
+    tasks_write: bool = False  # state files are written by tasks, also such as nobody reports
     attributes: Callable[[str], Attributes | None] = lambda path: None
     sizes: dict[str, int] = field(default_factory=dict)  # by path
     _newest: str | None = None  # where the newest offsets belong
@@ -81,7 +84,14 @@ class Placing:
 
     def make_attempt(self) -> "Placing":
         """Return another attempt at the same place, which has written nothing yet."""
-        return Placing(self.storage, self.writer, self.missing, self.options)
+        return Placing(self.storage, self.writer, self.missing, self.options, self.tasks_write)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None or self._finished is None:
+            self._discard()
 
     def check_empty(self) -> None:
         """Raise what ``begin`` raises of the folder, as far as that can be known; nothing is created."""
@@ -135,6 +145,14 @@ class Placing:
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ckpt-copy") as pool:
             list(pool.map(self._create, files, files.values()))
 
+    def take(self, files: Mapping[str, bytes | int]) -> None:
+        """Write files; of those that a task has written for this attempt there are only their bytes' numbers."""
+        for path, data in files.items():
+            if isinstance(data, int):
+                self.adopt(path, data)
+            else:
+                self.put({path: data})
+
     def adopt(self, path: str, size: int) -> None:
         """Take a file of so many bytes for one of this attempt: somebody else has written it for it."""
         self.sizes[path] = size
@@ -142,14 +160,12 @@ class Placing:
         above = [folder[:end] for end, letter in enumerate(folder) if letter == "/"]
         self._folders.update(dict.fromkeys([*above, folder]))
 
-    def adopt_all(self, folder: str) -> None:
-        """Take all files below a folder for files of this attempt, as far as they can be listed."""
-        with suppress(CkptError):
-            for path, info in self.storage.list_tree().walk(folder):
-                self.adopt(path, info.size)
-
-    def discard(self) -> None:
+    def _discard(self) -> None:
         """Remove everything that was written; the mark that keeps a start from it goes last."""
+        if self.tasks_write and self.begun:
+            with suppress(CkptError):
+                for path, info in self.storage.list_tree().walk(STATE):
+                    self.adopt(path, info.size)
         if self._newest is not None and self._finished is not None:
             with suppress(CkptError):
                 self.writer.replace(self._newest, UNFINISHED, self._finished)
@@ -206,10 +222,12 @@ def check_apart(checkpoint: str, new: str) -> None:
         raise UsageError(f"{one_line(new)} is inside the checkpoint, or the checkpoint in it: name another folder")
 
 
-def open_new(uri: str, storage_options: Mapping[str, str], missing: tuple[str, ...] = ()) -> Placing:
+def open_new(
+    uri: str, storage_options: Mapping[str, str], missing: tuple[str, ...] = (), *, tasks_write: bool = False
+) -> Placing:
     """Where a new checkpoint is to be, and the folders above that are to be made. Raises StorageError, UsageError."""
     options = choose_options(uri, storage_options)
-    return Placing(open_storage(uri, options), open_writer(uri, options), missing, options)
+    return Placing(open_storage(uri, options), open_writer(uri, options), missing, options, tasks_write)
 
 
 def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

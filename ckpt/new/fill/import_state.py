@@ -13,7 +13,7 @@ from os import fspath
 from ckpt.changes.backup import choose_options
 from ckpt.errors import CkptError, one_line
 from ckpt.model import Location
-from ckpt.new.copy.placing import Watcher, check_apart
+from ckpt.new.copy.placing import Watcher, check_apart, open_new
 from ckpt.new.exchange import Exchange
 from ckpt.new.fill.export_folder import Export, open_export
 from ckpt.new.fill.filling import is_keyless
@@ -153,8 +153,8 @@ def _write(
     files = partial(fill, chosen, rewrite, source, options, engine, jobs, counts)
     count = partial(_count_rows, source, rewrite, counts)
     if not plan:
-        writes = engine is not None and engine.writes
-        return make_new(chosen, selection, rewrite, options, files, count, watcher, tasks_write=writes)
+        with open_new(new, options, tasks_write=engine is not None and engine.writes) as placing:
+            return make_new(chosen, selection, rewrite, placing, files, count, watcher)
     deque(files(None), maxlen=0)
     return replace(rewrite, units=tuple(count()))
 

@@ -16,7 +16,7 @@ from ckpt.advice import words
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.new.book import BOOK
-from ckpt.new.copy.placing import Watcher, check_apart
+from ckpt.new.copy.placing import Watcher, check_apart, open_new
 from ckpt.new.exchange import Exchange
 from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
 from ckpt.new.rewrite.move import move_state
@@ -227,23 +227,20 @@ def _write(
     """Write what was planned, all of it or nothing; the first one says why it was refused."""
     loss, fewer_versions = how.get("accept_loss", False), how.get("accept_fewer_versions", False)
     engine, jobs = how.get("engine"), how.get("jobs")
+    writes = engine is not None and engine.writes
     judged = [(*own, _refuse_losses(rewrite, loss=loss, fewer_versions=fewer_versions)) for *own, rewrite in plans]
     results = [rewrite for *_, rewrite in judged]
     refused = next((rewrite.refused for rewrite in results if rewrite.refused), None)
     if how.get("plan") or refused is not None:
         return replace(results[0], refused=refused), *results[1:]
     results = []
-    with ExitStack() as written:
+    with ExitStack() as placings:
         for chosen, selection, rewrite in judged:
+            placing = placings.enter_context(open_new(rewrite.into, options, tasks_write=writes))
             tally = Tally()
             fill = partial(move_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=loss)
             count = partial(_count_rows, chosen, rewrite, tally)
-            writes = engine is not None and engine.writes
-            watcher = how.get("watcher")
-            results.append(
-                make_new(chosen, selection, rewrite, options, fill, count, watcher, tasks_write=writes, written=written)
-            )
-        written.pop_all()
+            results.append(make_new(chosen, selection, rewrite, placing, fill, count, how.get("watcher")))
     return tuple(results)
 
 

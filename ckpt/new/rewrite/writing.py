@@ -8,13 +8,12 @@ partitions and the ids of state files change.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import uuid4
 
 from ckpt import settings
-from ckpt.changes.backup import choose_options
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SOURCES
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.state.folders import STATE, sort_numbers
@@ -234,44 +233,27 @@ def make_new(
     chosen: Chosen,
     selection: Selection,
     rewrite: Rewrite,
-    options: Mapping[str, str],
+    placing: Placing,
     fill: Fill,
     count_rows: Callable[[], Iterable[RewrittenUnit]],
     watcher: Watcher | None,
-    *,
-    tasks_write: bool,
-    written: ExitStack | None = None,
 ) -> Rewrite:
-    """Write a new checkpoint, and read it again. Raises CkptError; then nothing is left, as far as it can be removed.
+    """Write a new checkpoint, and read it again. Raises CkptError, after which ``placing`` is to remove it.
 
-    ``options`` are for the file systems of both. ``count_rows`` counts rows of each unit, once they are written.
-    ``tasks_write``: tasks write state files themselves, also such as ``fill`` does not name where it fails.
-    ``written`` removes it again, where others that belong to it fail.
+    ``count_rows`` counts rows of each unit, once they are written.
     """
-    placing = open_new(rewrite.into, options)
-    try:
-        small = SmallFiles(chosen, selection, rewrite)
-        placing.begin(small.newest)
-        _write(small, placing, fill, watcher)
-        made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
-        unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
-        wanted = RequestedPart(schema=unwritten or None)
-        choose(Question(rewrite.into, wanted, all_units=True), choose_options(rewrite.into, options))
-        for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
-            _check_at_rest(each)
-        units = tuple(count_rows())
-    except BaseException:
-        if tasks_write:
-            placing.adopt_all(STATE)
-        placing.discard()
-        raise
-    if written is not None:
-        written.callback(placing.discard)
-    sizes = dict(placing.sizes)
+    small = SmallFiles(chosen, selection, rewrite)
+    placing.begin(small.newest)
+    _write(small, placing, fill, watcher)
+    made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
+    unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
+    wanted = RequestedPart(schema=unwritten or None)
+    choose(Question(rewrite.into, wanted, all_units=True), placing.options)
+    for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
+        _check_at_rest(each)
+    units, sizes = tuple(count_rows()), placing.sizes.values()
     starts_with = list_starting(made)
-    return replace(
-        rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes.values())
-    )
+    return replace(rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
 
 
 def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | None) -> None:
@@ -290,11 +272,7 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
     form = read_file_form(context_of(small.chosen))
     state = NewState(new.provider, new.partitions, small.found.batch, small.ids, form, of_planned)
     for done, files in enumerate(fill(state), 1):
-        for path, data in files.items():
-            if isinstance(data, int):
-                placing.adopt(path, data)
-            else:
-                placing.put({path: data})
+        placing.take(files)
         if watcher is not None:
             watcher(done, total)
     placing.put(small.make_schemas())
