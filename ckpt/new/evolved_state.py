@@ -14,11 +14,10 @@ from ckpt.checkpoint.state.rewritable import count_partitions
 from ckpt.new.copy.placing import Placing
 from ckpt.new.evolve.state import StatePlan
 from ckpt.new.exchange import Exchange
-from ckpt.new.reshaping import ColumnReshaping
-from ckpt.new.rewrite.move import Move, run_move
+from ckpt.new.rewrite.reshaping import ColumnReshaping
 from ckpt.new.rewrite.snapshots import read_file_form
-from ckpt.new.rewrite.stored_rows import make_stored
-from ckpt.new.rewrite.stores import Families
+from ckpt.new.rewrite.state import StateRewriting
+from ckpt.new.rewrite.stored_rows import Families, make_stored
 from ckpt.new.rewrite.writing import NewState
 from ckpt.state.native.store_files import context_of as context_of_chosen
 
@@ -70,5 +69,5 @@ def _make_rows(
         for store, columns in plan.columns.items()
     }
     writes = engine is not None and engine.writes
-    move = Move(chosen, form, state, (), None, made.storage.uri, made.options, writes, reshapings)
-    yield from (outcome.files for _, outcome in run_move(move, engine, jobs) if outcome.files is not None)
+    work = StateRewriting(made.storage.uri, dict(made.options), writes, ((chosen, form),), state, reshapings=reshapings)
+    yield from (outcome.files for _, outcome in work.run(engine, jobs) if outcome.files is not None)

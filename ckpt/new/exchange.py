@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
+from ckpt.formats.rows.arrow import whole
 from ckpt.processes import Processes
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 
@@ -114,17 +117,24 @@ def make_from_files(division: Division) -> Callable[[tuple[Any, Sequence[_Spoole
     return lambda task: division.make(task[0], map(_read_piece, task[1]))
 
 
-def pack_batch(batch: Any) -> bytes:
-    """A record batch as a piece, in Arrow's format for streams."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+def divide_batch(batch: pa.RecordBatch, places: np.ndarray, count: int) -> Iterator[tuple[int, bytes]]:
+    """The rows of each of so many partitions as a piece, in Arrow's format for streams.
+
+    ``places`` has the partition of each row; one that gets none has no piece.
+    """
+    order = np.argsort(places, kind="stable")
+    starts: list[int] = np.searchsorted(places[order], np.arange(count + 1)).tolist()  # type: ignore[assignment]
+    ordered = batch.take(whole(pa.int64(), order))
+    for partition, (start, end) in enumerate(pairwise(starts)):
+        if end > start:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(ordered.slice(start, end - start))
+            yield partition, sink.getvalue().to_pybytes()
 
 
-def unpack_batch(piece: Any) -> Any:
-    """The record batch of a piece."""
+def unpack_batch(piece: bytes | pa.Buffer) -> pa.RecordBatch:
+    """Return the record batch of a piece."""
     return pa.ipc.open_stream(piece).read_next_batch()
 
 

@@ -63,7 +63,7 @@ def is_large(info: FileInfo | None) -> bool:
 
 @dataclass
 class Placing:
-    """One attempt: what it has written; a ``with`` statement removes that again, unless it ends with all of it there."""
+    """One attempt: what it has written. At the end of a ``with`` statement all of it is there, or nothing is left."""
 
     storage: Storage
     writer: Writer

@@ -23,8 +23,8 @@ from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.statefiles import JOIN_COUNTS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
-from ckpt.new.fill.fitting import Misfit, make_struct
-from ckpt.new.fill.frames import MATCHED, Taken
+from ckpt.new.fill.frames import MATCHED, UnitRows
+from ckpt.new.fitting import Misfit, make_struct
 from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
@@ -46,7 +46,7 @@ class StoreContent:
 
 
 def make_contents(
-    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """Everything that is stored for a unit. Raises Misfit.
 
@@ -94,7 +94,7 @@ def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: A
     return StoreContent(name, make_struct(key, [times, keys]), _make_empty_values(value, len(keys)))
 
 
-def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     key, times = rows.columns
     name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
     index = name.replace("_keyToTimestamp", "_timestampToKey")
@@ -104,7 +104,7 @@ def _make_timers(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Itera
 
 
 def _make_list(
-    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
     name = rows.unit.variable or ""
@@ -160,7 +160,7 @@ def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
 
 
 def _make_timed_side(
-    rows: Taken, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
+    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
 ) -> Iterator[StoreContent]:
     """Join state format 4: the rows of a key and time are one value, and as many empty rows are found by time.
 
@@ -187,7 +187,7 @@ def _group_keys(keys: Any) -> tuple[Any, Any]:
     return ranks[inverse] if len(keys) else inverse, first[order]
 
 
-def _make_join_side(rows: Taken, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
+def _make_join_side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
     """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
     keys, values = rows.columns
     name = rows.unit.buffer.name if rows.unit.buffer else ""

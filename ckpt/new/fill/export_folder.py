@@ -19,7 +19,6 @@ from ckpt.formats import limits
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.new.book import BOOK
-from ckpt.new.fill.frames import Piece
 from ckpt.state.export.targets import MANIFEST, Format
 from ckpt.state.reading.columns import Shape
 from ckpt.storage import Listing, Storage, open_storage
@@ -76,17 +75,17 @@ class Export:
             raise CkptError(one_line(f"{where} must contain only Parquet files, but {why}"))
         return [f"{folder}/{name}".lstrip("/") for name in names]
 
-    def read_piece(self, label: str, path: str) -> Piece:
-        """The rows of one of the files. Raises CkptError."""
+    def read_file(self, label: str, path: str) -> pa.Table:
+        """Read one of the files. Raises CkptError."""
         folder = self.folders[label]
         _check_size(self.place, self.listing, path, limits.LARGEST_PART)
         if not self._is_delta(folder):
             self._check_end(path)
-            return Piece(path, _read_table(f"{self.place}/{path}", self.storage.read(path)))
+            return _read_table(f"{self.place}/{path}", self.storage.read(path))
         with self._open_delta(folder) as (files, read):
             if path not in files:
                 raise CkptError(one_line(f"{self.place}/{path} is not in its Delta table any more: import it again"))
-            return Piece(path, read(path))
+            return read(path)
 
     def _check_end(self, path: str) -> None:
         """Raise StorageError, before it is read as a whole, where a file does not end as Parquet does."""

@@ -14,7 +14,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.new.book import BOOK
-from ckpt.new.fill.fitting import Misfit, check_not_null, fit_array, make_struct
+from ckpt.new.fitting import Misfit, check_not_null, fit_array, make_struct
 from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, columns_of, find_blurred, holds_void
 from ckpt.state.reading.units import StateUnit
 
@@ -168,14 +168,6 @@ class _Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows of a unit, and the file that they are in."""
-
-    name: str | None
-    table: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Origin:
     """Where rows were before they were put together, part by part: the file, if any, and each row's place in it."""
 
@@ -192,7 +184,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class UnitRows:
     """The rows of a unit, checked against its schema."""
 
     unit: StateUnit
@@ -214,13 +206,15 @@ class Taken:
         return _make_error(self.place, self.unit, name, row, f"{misfit.why} {which}")
 
 
-def take_piece(source_name: str, unit: StateUnit, exported: Collection[str] | None, piece: Piece) -> Taken:
-    """Read rows of a unit. Raises CkptError where they are not as its schema says."""
+def check_table(
+    source_name: str, unit: StateUnit, exported: Collection[str] | None, name: str | None, table: pa.Table
+) -> UnitRows:
+    """Read rows of a unit, of a file of that name. Raises CkptError where they are not as its schema says."""
     try:
-        columns, matched = read_columns(unit, piece.table, exported), _take_matched(piece.table)
+        columns, matched = read_columns(unit, table, exported), _take_matched(table)
     except Misfit as misfit:
-        raise _make_error(source_name, unit, piece.name, misfit.row, misfit.why) from None
-    return Taken(unit, columns, matched, source_name, Origin([(piece.name, range(piece.table.num_rows))]))
+        raise _make_error(source_name, unit, name, misfit.row, misfit.why) from None
+    return UnitRows(unit, columns, matched, source_name, Origin([(name, range(table.num_rows))]))
 
 
 def _take_matched(table: Any) -> Any:

@@ -16,9 +16,8 @@ from ckpt.model import Location
 from ckpt.new.copy.placing import Watcher, check_apart, open_new
 from ckpt.new.exchange import Exchange
 from ckpt.new.fill.export_folder import Export, open_export
-from ckpt.new.fill.filling import is_keyless
 from ckpt.new.fill.frames import Frames, table_of
-from ckpt.new.fill.workplace import fill
+from ckpt.new.fill.state import fill, is_keyless
 from ckpt.new.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.new.rewrite.writing import make_new
 from ckpt.state.native.show import state_count

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,9 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator
 from ckpt.new.book import BOOK
 from ckpt.new.rewrite.condition import Condition, can_take, join_names, match_columns, parse_condition
-from ckpt.new.rewrite.spreading import list_key_columns
-from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, flat_schema, flatten_batch, make_raw
+from ckpt.new.rewrite.spreading import Column, list_key_columns
+from ckpt.new.rewrite.stored_rows import HdfsRows, RocksDBRows
+from ckpt.state.native.entries import NOT_AS_WRITTEN, flat_schema, flatten_batch, make_raw
 from ckpt.state.native.lookup import parse_typed
 from ckpt.state.native.store_files import UnitLayout, layout_of
 from ckpt.state.reading.columns import Column as FlatColumn, Columns, columns_of as columns_of_unit, flat_columns
@@ -35,8 +36,6 @@ from ckpt.storage.local import ends
 
 Key: TypeAlias = Mapping[str, str | None]
 """Columns of a grouping key and their values as text, as of ``state_show``; None is NULL."""
-Column: TypeAlias = tuple[str, Json, Any]
-"""Name, type in Spark's JSON, Arrow array."""
 
 _PREFIX = "key_"  # of the flat shape
 _NAN, _OTHER = object(), object()
@@ -63,10 +62,10 @@ class Dropping:
         """True if keys are left out, with everything that is kept for them."""
         return self.applies
 
-    def find_left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> Any:
+    def find_left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""
         leaves = {name: array for name, _, array in _list_leaves(key)} if self.values else {}
-        is_left_out: Any = np.zeros(len(rows), bool)
+        is_left_out: np.ndarray = np.zeros(len(rows), bool)
         for names, wanted in self.values.items():
             there = zip(*(_make_comparable(leaves[name]) for name in names), strict=True)
             for row, keys in enumerate(map(wanted.get, there)):
@@ -191,15 +190,6 @@ def _list_leaves(columns: Iterable[Column]) -> Iterator[Column]:
             yield name, kind, array
 
 
-class Encoded(Protocol):
-    """Rows of a store in one partition, as they are stored."""
-
-    def __len__(self) -> int: ...
-
-    def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
-        """Keys and values, decoded."""
-
-
 @dataclass(frozen=True, slots=True)
 class Filter:
     """The rows of one operator that are kept."""
@@ -220,13 +210,14 @@ class Filter:
         """True if the condition decides about keys, with everything that is kept for them."""
         return self.applies and self.unit is None
 
-    def find_left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
+    def find_left_out(self, rows: HdfsRows | RocksDBRows, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key.
 
         Raises Undecodable; CkptError where the condition has no result for a row.
         """
+        kept: np.ndarray = np.ones(len(rows), bool)
         if not self.applies:
-            return np.zeros(len(rows), bool)
+            return ~kept
         if self.unit is None or self.layout is None:
             keys = structs([name for name, _, _ in key], [array for _, _, array in key], len(rows))
             batch = pa.RecordBatch.from_arrays([keys], names=["key"])
@@ -235,7 +226,8 @@ class Filter:
                 batch = make_raw(self.unit, rows.decode_entries(self.layout, partition))
             except NOT_AS_WRITTEN as error:
                 raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
-        return ~self.condition.holds(flatten_batch(self.columns, batch))
+        kept = self.condition.holds(flatten_batch(self.columns, batch))
+        return ~kept
 
 
 def _is_time(path: tuple[str, ...]) -> bool:
@@ -280,18 +272,18 @@ class SplitFilter:
             sorted({column.name for each in self.filters for column in each.columns.kept if column.type == "float"})
         )
 
-    def find_each(self, rows: Encoded, key: Sequence[Column], partition: int) -> list[Any]:
+    def find_each(self, rows: HdfsRows | RocksDBRows, key: Sequence[Column], partition: int) -> list[np.ndarray]:
         """Tell for each new checkpoint which rows it leaves out, as ``Filter.find_left_out``. Raises as it does."""
         return [each.find_left_out(rows, key, partition) for each in self.filters]
 
-    def find_left_out(self, rows: Encoded, key: Sequence[Column], partition: int) -> Any:
+    def find_left_out(self, rows: HdfsRows | RocksDBRows, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell which rows this one leaves out."""
         return self.find_each(rows, key, partition)[0]
 
 
-def find_strays(left_out: Sequence[Any]) -> dict[str, Any]:
+def find_strays(left_out: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """The rows that are not in exactly one of several new checkpoints: a mask of numpy for each reason."""
-    kept = len(left_out) - sum(mask.astype(np.int64) for mask in left_out)
+    kept: np.ndarray = (~np.array(left_out)).sum(axis=0)
     return {IN_NONE: kept == 0, IN_SEVERAL: kept > 1}
 
 

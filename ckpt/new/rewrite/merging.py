@@ -1,7 +1,6 @@
 """Columns of groups that have become one group, merged as Spark's aggregate functions merge their buffers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from ckpt.formats.operators import OperatorName
 from ckpt.formats.rows.arrow import lists, structs
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
-from ckpt.formats.types import named_fields, struct_of
-from ckpt.model import Json, Operator, Provider
-from ckpt.new.evolve.origins import ColumnMerge, LongerSessions, StoreColumns
-from ckpt.new.rewrite.stored_rows import Stored, array_of, encode_rows, join_stored
+from ckpt.formats.types import struct_of
+from ckpt.model import Json, Operator
+from ckpt.new.evolve.origins import ColumnMerge
 from ckpt.query.aggregates import Merge
 
 _DEDUPLICATIONS = (OperatorName.DEDUPLICATION, OperatorName.DEDUPLICATION_WITHIN_WATERMARK)
@@ -43,66 +41,6 @@ def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMe
         else:
             merged += groups.merge(merge.how, own)
     return merged
-
-
-@dataclass(frozen=True)
-class RowMerging:
-    """Merges rows of a store that have the same key, as ``StoreColumns.merges`` says."""
-
-    columns: StoreColumns
-    provider: Provider
-
-    def merge(self, rows: Stored) -> Stored:
-        """Merge rows that have the same key. Raises Undecodable."""
-        merges = self.columns.merges or ()
-        if self.columns.sessions is not None:
-            return self._merge_sessions(rows, self.columns.sessions, merges)
-        codes = np.asarray(rows.keys.dictionary_encode().indices)
-        if not merges:
-            return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
-        repeated = np.bincount(codes)[codes] > 1
-        if not repeated.any():
-            return rows
-        several = np.flatnonzero(repeated)
-        order = several[np.argsort(codes[several], kind="stable")]
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        groups = rows.take(order)
-        columns = merge_columns(self._decode(groups), starts, merges)
-        values = self._encode(columns, len(starts))
-        return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
-
-    def _encode(self, arrays: list[Any], count: int) -> Any:
-        return encode_rows(self.columns.value_schema, arrays, count, self.provider)
-
-    def _decode(self, rows: Stored) -> list[Any]:
-        """The columns of new values."""
-        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
-        blobs = rows_of([version + value for value in rows.values.to_pylist()])
-        return list(structs_of(self.columns.value_schema, blobs, "value").flatten())
-
-    def _merge_sessions(self, rows: Stored, sessions: LongerSessions, merges: tuple[ColumnMerge, ...]) -> Stored:
-        """Lengthen sessions, and merge those of a group that meet (``MergingSessionsIterator``)."""
-        fields, columns = list(named_fields(self.columns.value_schema)), self._decode(rows)
-        start, end = (np.asarray(each.cast(pa.int64())) for each in columns[sessions.window].flatten())
-        own = [number for number in range(sessions.lead) if number != sessions.window]
-        key = struct_of(fields[number] for number in own)
-        groups = structs([fields[number][0] for number in own], [columns[number] for number in own], len(rows))
-        codes = np.asarray(array_of(rows_from(key, groups).to_list()).dictionary_encode().indices)
-        order = np.lexsort((start, codes))
-        codes, start = codes[order], start[order]
-        end = _accumulate_ends(codes, end[order] + sessions.added_us)
-        begins: Any = np.append(True, (codes[1:] != codes[:-1]) | (start[1:] > end[:-1]))
-        starts = np.flatnonzero(begins)
-        kind = columns[sessions.window].flatten()[0].type
-        ends = end[np.append(starts[1:], len(start)) - 1]
-        times = [pa.array(each).cast(kind) for each in (start[starts], ends)]
-        taken = [column.take(pa.array(order)) for column in columns]
-        lead = [column.take(pa.array(starts)) for column in taken[: sessions.lead]]
-        names = [name for name, _ in named_fields(fields[sessions.window][1])]
-        lead[sessions.window] = structs(names, times, len(starts))
-        merged = merge_columns(taken[sessions.lead :], starts, merges) if merges else []
-        values = self._encode([*lead, *merged], len(starts))
-        return Stored(rows.take(order[starts]).keys, values)
 
 
 class _Groups:
@@ -224,16 +162,6 @@ class _Groups:
             values = (words >> shift) & np.uint64((1 << _REGISTER_BITS) - 1)
             merged |= np.maximum.reduceat(values, self.starts) << shift
         return pa.array(merged.view(np.int64))
-
-
-def _accumulate_ends(codes: Any, ends: Any) -> Any:
-    """The latest of each end and those before it in its group; ``codes`` are numbers of groups, in order.
-
-    Sessions of several checkpoints may be inside each other.
-    """
-    ranked: Any = np.sort(ends)
-    places = codes.astype(np.int64) * len(ends) + np.searchsorted(ranked, ends)
-    return ranked[np.maximum.accumulate(places) % len(ends)]
 
 
 def _floats(column: Any) -> Any:

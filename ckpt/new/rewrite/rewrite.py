@@ -19,7 +19,6 @@ from ckpt.new.book import BOOK
 from ckpt.new.copy.placing import Watcher, check_apart, open_new
 from ckpt.new.exchange import Exchange
 from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
-from ckpt.new.rewrite.move import move_state
 from ckpt.new.rewrite.plan import (
     Rewrite,
     RewrittenUnit,
@@ -27,7 +26,7 @@ from ckpt.new.rewrite.plan import (
     plan_rewrite,
     plan_split,
 )
-from ckpt.new.rewrite.stores import Tally
+from ckpt.new.rewrite.state import Tally, rewrite_state
 from ckpt.new.rewrite.writing import make_new
 from ckpt.query.description import QueryDescription
 from ckpt.state.native.store_files import layout_of
@@ -238,7 +237,7 @@ def _write(
         for chosen, selection, rewrite in judged:
             placing = placings.enter_context(open_new(rewrite.into, options, tasks_write=writes))
             tally = Tally()
-            fill = partial(move_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=loss)
+            fill = partial(rewrite_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=loss)
             count = partial(_count_rows, chosen, rewrite, tally)
             results.append(make_new(chosen, selection, rewrite, placing, fill, count, how.get("watcher")))
     return tuple(results)

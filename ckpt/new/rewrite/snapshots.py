@@ -28,8 +28,7 @@ from ckpt.formats.rows.row_checksums import write_checksum, write_removed
 from ckpt.formats.statefiles import LZ4, RecordType
 from ckpt.formats.text import write_utf
 from ckpt.model import Json
-from ckpt.new.rewrite.stored_rows import Stored, array_of, encode_records, encode_removals, list_changes
-from ckpt.new.rewrite.stores import Families
+from ckpt.new.rewrite.stored_rows import Families, Stored, array_of, encode_records, encode_removals, list_changes
 from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 

@@ -5,8 +5,9 @@ Measured: every key of all samples with operator metadata lies where this says (
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from ckpt.checkpoint.state.rewritable import is_single, recognise_operator
@@ -19,15 +20,15 @@ from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Store
 from ckpt.state.reading.units import StateUnit
 
-Path: TypeAlias = tuple[int, ...]
-"""Places of a field in structs inside each other."""
+Column: TypeAlias = tuple[str, Json, pa.Array]
+"""Name, type in Spark's JSON, values."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupingKey:
     """The part of a stored key that is the key of the operator: the first columns of a struct in it."""
 
-    at: Path  # the struct; () is the key itself
+    at: tuple[int, ...]  # the places of the struct in structs inside each other; () is the key itself
     count: int | None = None  # None: all of its columns
 
     @property
@@ -41,8 +42,8 @@ class GroupingKey:
             kind = list(named_fields(kind))[ordinal][1]
         return list(named_fields(kind))[: self.count]
 
-    def take_columns(self, kind: Json, keys: Any) -> list[tuple[str, Json, Any]]:
-        """Return the part as Arrow arrays; ``keys`` is an array of structs."""
+    def take_columns(self, kind: Json, keys: pa.StructArray) -> list[Column]:
+        """Return the columns of the part."""
         for ordinal in self.at:
             keys = _plain(keys.flatten()[ordinal])
         return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
@@ -97,10 +98,10 @@ def find_unit_grouping(operator: Operator, unit: StateUnit) -> GroupingKey:
     return _WITHOUT_LAST if recognise_operator(operator) == OperatorName.SESSIONS or with_time else _WHOLE
 
 
-def hash_rows(columns: Iterable[tuple[str, Json, Any]], rows: int, partitions: int) -> Any:
+def hash_rows(columns: Iterable[Column], rows: int, partitions: int) -> np.ndarray:
     """The partition of each row, as an int64 array, by the columns of its grouping key. Raises Undecodable."""
     return partitions_of(((kind, array) for _, kind, array in columns), rows, partitions)
 
 
-def _plain(array: Any) -> Any:
+def _plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,18 +1,24 @@
-"""Keys and values of a store as they lie in its files: two Arrow arrays of bytes, and what is done to all of them."""
+"""Keys and values of a store as they lie in its files: read, and as Arrow arrays of bytes that are to be written."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ckpt.checkpoint.state.rewritable import count_session_columns
 from ckpt.formats.rows.arrow import copy_pieces, structs, whole
-from ckpt.formats.rows.unsafe import VERSION
+from ckpt.formats.rows.avro import key_columns
+from ckpt.formats.rows.keys import encoder_with_prefix, keys_of
+from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import named_fields
-from ckpt.model import Json, Provider
+from ckpt.model import Json, Provider, Store
+from ckpt.state.native import rocksdb
+from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows
+from ckpt.state.native.store_files import StoreFiles, UnitLayout
 
 _SOME = 1 << 16  # rows of which Python has objects at a time
 
@@ -21,24 +27,25 @@ _SOME = 1 << 16  # rows of which Python has objects at a time
 class Stored:
     """Rows of one store. No array has NULL."""
 
-    keys: Any
-    values: Any
-    groups: Any = None  # the grouping key of each row as bytes, where it is asked for and is not all of the key
+    keys: pa.LargeBinaryArray
+    values: pa.LargeBinaryArray
+    groups: pa.LargeBinaryArray | None = None
+    """The grouping key of each row, where it is asked for and is not all of the key."""
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, which: Any) -> "Stored":
+    def take(self, which: np.ndarray) -> "Stored":
         """Select values by an int64 array of numpy."""
         places = whole(pa.int64(), which)
         return Stored(*(array if array is None else array.take(places) for array in self.columns))
 
     @property
-    def columns(self) -> tuple[Any, Any, Any]:
+    def columns(self) -> tuple[pa.LargeBinaryArray, pa.LargeBinaryArray, pa.LargeBinaryArray | None]:
         """The arrays."""
         return self.keys, self.values, self.groups
 
-    def leave_out(self, left_out: Any) -> "Stored":
+    def leave_out(self, left_out: np.ndarray) -> "Stored":
         """Leave out the rows that a mask of numpy names."""
         return self.take(np.flatnonzero(~left_out)) if left_out.any() else self
 
@@ -59,7 +66,7 @@ def make_stored(keys: Sequence[bytes], values: Sequence[bytes]) -> Stored:
     return Stored(array_of(keys), array_of(values))
 
 
-def array_of(blobs: Sequence[bytes]) -> Any:
+def array_of(blobs: Sequence[bytes]) -> pa.LargeBinaryArray:
     """An array of bytes. Not with ``pyarrow.array``: that imports pandas."""
     ends = np.cumsum(np.fromiter(map(len, blobs), np.int64, len(blobs)))
     offsets = pa.py_buffer(np.concatenate([np.zeros(1, np.int64), ends]))
@@ -74,11 +81,11 @@ def join_stored(parts: Iterable[Stored]) -> Stored:
     return Stored(*map(_join_arrays, zip(*(part.columns for part in filled), strict=True)))
 
 
-def _join_arrays(arrays: Sequence[Any]) -> Any:
+def _join_arrays(arrays: Sequence[pa.LargeBinaryArray | None]) -> pa.LargeBinaryArray | None:
     return None if arrays[0] is None else pa.chunked_array(arrays, pa.large_binary()).combine_chunks()
 
 
-def encode_rows(schema: Json, arrays: list[Any], count: int, provider: Provider) -> Any:
+def encode_rows(schema: Json, arrays: list[pa.Array], count: int, provider: Provider) -> pa.LargeBinaryArray:
     """Encode columns of so many rows, as an array of bytes, as a provider stores them: RocksDB with a version byte."""
     blobs = rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count))
     buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
@@ -86,36 +93,27 @@ def encode_rows(schema: Json, arrays: list[Any], count: int, provider: Provider)
     return prepend(VERSION, rows) if provider is Provider.ROCKSDB else rows
 
 
-def divide_rows(places: Any, count: int) -> tuple[Any, list[int]]:
-    """An order in which rows of each of so many partitions are together, and where in it each partition begins.
-
-    ``places`` has the partition of each row; the last of the beginnings is the number of rows.
-    """
-    order = np.argsort(places, kind="stable")
-    starts: Any = np.searchsorted(places[order], np.arange(count + 1))
-    return order, starts.tolist()
-
-
-def prepend(first: bytes, array: Any) -> Any:
+def prepend(first: bytes, array: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
     """Put the same bytes in front of every element of an array."""
     return pc.binary_join_element_wise(_scalar(first), array, _scalar(b""))
 
 
-def strip_first(array: Any, count: int) -> Any:
+def strip_first(array: pa.LargeBinaryArray, count: int) -> pa.LargeBinaryArray:
     """Strip so many bytes from the front of every element of an array; none is shorter."""
     starts, sizes = bounds(array)
     return copy_pieces(memory(array), starts + count, sizes - count).cast(pa.large_binary())
 
 
-def bounds(array: Any) -> tuple[Any, Any]:
+def bounds(array: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
     """Where each element of an array begins in memory, and how many bytes it has."""
     ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
     return ends[:-1], np.diff(ends)
 
 
-def memory(array: Any) -> Any:
+def memory(array: pa.LargeBinaryArray) -> np.ndarray:
     """The memory of an array's elements, as numbers of one byte."""
-    return np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    numbers: np.ndarray = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    return numbers
 
 
 def encode_records(rows: Stored, kind: bytes = b"") -> bytes:
@@ -126,12 +124,12 @@ def encode_records(rows: Stored, kind: bytes = b"") -> bytes:
     return _join_parts(_scalar(kind), _encode_lengths(rows.keys), rows.keys, _encode_lengths(rows.values), rows.values)
 
 
-def encode_removals(keys: Any, kind: bytes = b"") -> bytes:
+def encode_removals(keys: pa.LargeBinaryArray, kind: bytes = b"") -> bytes:
     """Encode the removal of keys: a length of -1 in the place of each value."""
     return _join_parts(_scalar(kind), _encode_lengths(keys), keys, _scalar(b"\xff" * 4))
 
 
-def find_shared(parts: Sequence[Stored]) -> Any:
+def find_shared(parts: Sequence[Stored]) -> pa.LargeBinaryArray:
     """Find the grouping keys that more than one part has: an array of bytes, each once and in order."""
     groups = [part.keys if part.groups is None else part.groups for part in parts if len(part)]
     if len(groups) < 2:
@@ -142,14 +140,14 @@ def find_shared(parts: Sequence[Stored]) -> Any:
     return shared.take(pc.array_sort_indices(shared))
 
 
-def list_changes(before: Stored, after: Stored) -> tuple[Stored, Any]:
+def list_changes(before: Stored, after: Stored) -> tuple[Stored, pa.LargeBinaryArray]:
     """List the rows that are new or differ from those before, and the keys that are no longer there."""
     same = pc.equal(after.values, before.values.take(pc.index_in(after.keys, value_set=before.keys)))
     gone = pc.invert(pc.is_in(before.keys, value_set=after.keys))
     return after.leave_out(np.asarray(same.fill_null(False))), before.keys.filter(gone)
 
 
-def _join_parts(*parts: Any) -> bytes:
+def _join_parts(*parts: pa.LargeBinaryArray | pa.LargeBinaryScalar) -> bytes:
     """The bytes of parts, arrays and scalars, row by row."""
     joined = pc.binary_join_element_wise(*parts, _scalar(b""))
     if not len(joined):
@@ -159,13 +157,135 @@ def _join_parts(*parts: Any) -> bytes:
     return data
 
 
-def _encode_lengths(array: Any) -> Any:
+def _encode_lengths(array: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
     """The bytes of each, as four bytes."""
-    sizes = bounds(array)[1].astype(">i4")
-    offsets: Any = 4 * np.arange(len(sizes) + 1)
+    sizes: np.ndarray = bounds(array)[1].astype(">i4")
+    offsets: np.ndarray = 4 * np.arange(len(sizes) + 1)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(sizes)]
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)
 
 
-def _scalar(value: bytes) -> Any:
+def _scalar(value: bytes) -> pa.LargeBinaryScalar:
     return pa.scalar(value, pa.large_binary())
+
+
+@dataclass(slots=True)
+class Families:
+    """The numbers of column families, the same in all partitions of the new store."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    internal: set[str] = field(default_factory=set)
+
+    def take(self, numbers: Mapping[str, int], internal: Iterable[str]) -> None:
+        """Take over the numbers of one partition's families; a number that another family has is not taken over."""
+        for name, number in sorted(numbers.items(), key=lambda one: one[1]):
+            used = self.numbers.values()
+            self.numbers.setdefault(name, number if number not in used else max(used) + 1)
+        self.internal |= set(internal)
+
+
+def read_families(files: Iterable[StoreFiles]) -> Families:
+    """The column families of all partitions of a store. Raises Undecodable, StorageError."""
+    families = Families()
+    for store_files in files:
+        recorded = rocksdb.read_recorded(store_files)
+        if recorded is not None:
+            families.take(recorded.column_families, recorded.internal_families)
+    return families
+
+
+@dataclass(frozen=True, slots=True)
+class StoredForm:
+    """How a store or column family holds its rows."""
+
+    key: Json  # a StructType in Spark's JSON
+    value: Json  # likewise
+    encoder: Json  # of keys in RocksDB
+    prefix: int = 0  # columns that RocksDB keeps as a row of their own
+    generation: int = 0  # of the value's schema, which its Avro rows name
+
+
+def list_forms(store: Store) -> dict[str, StoredForm]:
+    """Return the form of each column family of a store, by name; of a store without any its own, by its name."""
+    if store.column_families:
+        return {
+            own.name: StoredForm(own.key_schema, own.value_schema, own.key_encoder, generation=own.generation)
+            for own in store.column_families
+        }
+    columns = count_session_columns(store) if store.prefix_columns is None else store.prefix_columns
+    encoder = encoder_with_prefix(columns)
+    return {store.name: StoredForm(store.key_schema, store.value_schema, encoder, columns)}
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsRows:
+    """Rows of a partition as they were read: bare ones."""
+
+    keys: Rows
+    values: Rows
+    family: None = None
+    number: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def decode_keys(self, form: StoredForm, *, avro: bool) -> pa.StructArray:
+        """Decode the keys. Raises Undecodable."""
+        return structs_of(form.key, self.keys, "key")
+
+    def decode_values(self, kind: Json) -> pa.StructArray:
+        """Decode the values. Raises Undecodable."""
+        return structs_of(kind, self.values, "value")
+
+    def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
+        """Decode keys and values. Raises Undecodable."""
+        return decode_rows(partition, layout, self.keys, self.values)
+
+    def make_stored(self) -> Stored:
+        """Return the bytes of the rows."""
+        parts = (copy_pieces(rows.raw, rows.at * WORD, rows.size) for rows in (self.keys, self.values))
+        return Stored(*(part.cast(pa.large_binary()) for part in parts))
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBRows:
+    """Rows of a column family in a partition as they were read."""
+
+    pairs: Sequence[tuple[bytes, bytes]]
+    family: str | None
+    number: bytes  # of the family, which its keys begin with
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def decode_keys(self, form: StoredForm, *, avro: bool) -> pa.StructArray:
+        """Decode the keys. Raises Undecodable."""
+        decode = key_columns if avro and self.family is not None else None
+        return keys_of(form.key, form.encoder, self._strip_families(), decode)
+
+    def decode_values(self, kind: Json) -> pa.StructArray:
+        """Decode the values. Raises Undecodable."""
+        return structs_of(kind, rows_of([value for _, value in self.pairs]), "value")
+
+    def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
+        """Decode keys and values. Raises Undecodable."""
+        return decode_bytes(partition, layout, self._strip_families(), [value for _, value in self.pairs])
+
+    def make_stored(self) -> Stored:
+        """Return the bytes of the rows."""
+        return make_stored([key for key, _ in self.pairs], [value for _, value in self.pairs])
+
+    def _strip_families(self) -> list[bytes]:
+        return [key[len(self.number) :] for key, _ in self.pairs]
+
+
+def read_rows(files: StoreFiles, provider: Provider, delimiter: bytes) -> Iterator[HdfsRows | RocksDBRows]:
+    """Read the rows of a store in one partition, some at a time. Raises Undecodable, StorageError."""
+    if provider is Provider.HDFS:
+        yield from starmap(HdfsRows, read_hdfs_rows(files))
+        return
+    with rocksdb.store(files, delimiter) as store:
+        for family in store.families or [None]:
+            number = store.number(family)
+            for pairs in store.batches(number):
+                yield RocksDBRows(pairs, family, number)

@@ -9,8 +9,9 @@ partitions and the ids of state files change.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from typing import Any
 from uuid import uuid4
 
 from ckpt import settings
@@ -35,8 +36,7 @@ from ckpt.new.rewrite.snapshots import (
     make_rocksdb_snapshot,
     read_file_form,
 )
-from ckpt.new.rewrite.stored_rows import Stored
-from ckpt.new.rewrite.stores import Families
+from ckpt.new.rewrite.stored_rows import Families, Stored
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import Chosen, Question, choose
@@ -207,19 +207,44 @@ class NewState:
         return {f"{folder}/{path}": data for path, data in files.items()}
 
 
-def write_files(into: str, options: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, int]:
-    """Write files of a new checkpoint where others write theirs, and return their bytes. Raises StorageError.
+@dataclass
+class StateWriting:
+    """A ``Division`` whose tasks make the state of a new checkpoint, and what they share.
 
-    What an attempt that failed has left in their folders is removed first.
+    One that is pickled does without what it has computed, and opens the old checkpoints again.
     """
-    placing = open_new(into, options)
-    for folder in {path.rpartition("/")[0] for path in files}:
-        with suppress(NotFound):
-            for name in placing.storage.list_level(folder).files:
-                placing.writer.remove(f"{folder}/{name}")
-    for path, data in files.items():
-        placing.put({path: data})
-    return placing.sizes
+
+    into: str  # the new checkpoint
+    options: Mapping[str, str]  # for its file system
+    writes: bool  # tasks write files themselves
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    @cached_property
+    def targets(self) -> Mapping[Any, int]:
+        """The number of each target."""
+        return {target: number for number, target in enumerate(self.list_targets())}
+
+    def list_targets(self) -> Iterable[Any]:
+        """List what is made of pieces, each by one task."""
+        raise NotImplementedError
+
+    def deliver(self, files: Mapping[str, bytes]) -> Mapping[str, bytes | int]:
+        """Write files where tasks do so, and then return their bytes' numbers. Raises StorageError.
+
+        What an attempt that failed has left in their folders is removed first.
+        """
+        if not self.writes or not files:
+            return files
+        placing = open_new(self.into, self.options)
+        for folder in {path.rpartition("/")[0] for path in files}:
+            with suppress(NotFound):
+                for name in placing.storage.list_level(folder).files:
+                    placing.writer.remove(f"{folder}/{name}")
+        for path, data in files.items():
+            placing.put({path: data})
+        return placing.sizes
 
 
 Fill = Callable[[NewState], Iterator[Mapping[str, bytes | int]]]

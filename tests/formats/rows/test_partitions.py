@@ -18,8 +18,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.types import struct_of
 from ckpt.new.rewrite.snapshots import FileForm, make_rocksdb_snapshot
-from ckpt.new.rewrite.stored_rows import make_stored
-from ckpt.new.rewrite.stores import Families
+from ckpt.new.rewrite.stored_rows import Families, make_stored
 from ckpt.state.native.temporary import report_no_room
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {

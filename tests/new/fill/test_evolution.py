@@ -14,8 +14,8 @@ from pyarrow import parquet
 import ckpt as library
 from ckpt.formats.types import struct_of
 from ckpt.model import Json
-from ckpt.new.fill.fitting import Misfit, fit_array
 from ckpt.new.fill.frames import read_columns
+from ckpt.new.fitting import Misfit, fit_array
 from tests.conftest import Ckpt
 from tests.new.fill.test_import_state import AGGREGATION, exported
 from tests.support.places import SAMPLES

@@ -15,7 +15,6 @@ from pyarrow import parquet
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
-from ckpt.new.fill import workplace
 from ckpt.new.rewrite.writing import NewState
 from tests.changes.killing import killed, stops
 from tests.commands import contract
@@ -359,7 +358,7 @@ export = open_export(sys.argv[1], {})
 (label,) = export.labels
 threads = len(os.listdir("/proc/self/task"))
 for path in export.list_files(label):
-    export.read_piece(label, path)
+    export.read_file(label, path)
 sys.exit(len(os.listdir("/proc/self/task")) - threads)
 """
 
@@ -397,7 +396,7 @@ def test_a_plan_checks_every_row_and_writes_nothing(ckpt: Ckpt, tmp_path: Path) 
 @pytest.mark.slow
 def test_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
-    monkeypatch.setattr(workplace, "_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("ckpt.new.fill.state._WORTH_A_PROCESS", 1)
     made = [
         ckpt.import_state(str(export), str(tmp_path / f"{n}"), like=str(AGGREGATION), partitions=4, jobs=n)
         for n in (1, 2)

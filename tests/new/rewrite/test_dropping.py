@@ -140,7 +140,7 @@ def test_processes_write_what_one_does(
     keys = [dict(next(key for unit in rows(SAMPLES / sample).values() for key, _ in unit if key))]
     made = []
     for jobs in (1, 2):
-        monkeypatch.setattr("ckpt.new.rewrite.move._WORTH_A_PROCESS", 1)
+        monkeypatch.setattr("ckpt.new.rewrite.state._WORTH_A_PROCESS", 1)
         new = str(tmp_path / str(jobs))
         made.append(
             ckpt.rewrite(

@@ -118,7 +118,7 @@ def forms(sample: str) -> list[dict[str, Any]]:
 def test_processes_write_what_one_does(
     sample: str, where: str, partitions: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ckpt.new.rewrite.move._WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("ckpt.new.rewrite.state._WORTH_A_PROCESS", 1)
     made = [
         ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / str(jobs)), partitions=partitions, where=where, jobs=jobs)
         for jobs in (1, 2)

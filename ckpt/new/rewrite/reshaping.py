@@ -3,22 +3,39 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import structs
 from ckpt.formats.rows.keys import key_blobs
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import rows_of, structs_of
-from ckpt.formats.types import named_fields
+from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
+from ckpt.formats.rows.unsafe_writer import rows_from
+from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import Json, Provider, Store
-from ckpt.new.evolve.origins import ColumnOrigin, FamilyColumns, StoreColumns, read_constant
-from ckpt.new.fill.fitting import Misfit, fit_array, make_struct
-from ckpt.new.rewrite.filtering import Column
-from ckpt.new.rewrite.stored_rows import Stored, array_of, encode_rows
-from ckpt.new.rewrite.stores import Families, list_forms
+from ckpt.new.evolve.origins import (
+    ColumnMerge,
+    ColumnOrigin,
+    FamilyColumns,
+    LongerSessions,
+    StoreColumns,
+    read_constant,
+)
+from ckpt.new.fitting import Misfit, fit_array, make_struct
+from ckpt.new.rewrite.merging import merge_columns
+from ckpt.new.rewrite.spreading import Column
+from ckpt.new.rewrite.stored_rows import (
+    Families,
+    HdfsRows,
+    RocksDBRows,
+    Stored,
+    array_of,
+    encode_rows,
+    join_stored,
+    list_forms,
+)
 from ckpt.query.compare_queries import find_window_start
 from ckpt.state.native.entries import split_elements
 
@@ -33,16 +50,6 @@ class ColumnReshaping:
     columns: StoreColumns
     provider: Provider
 
-    @property
-    def changes_keys(self) -> bool:
-        """True if rows get other keys, and so may change their partition."""
-        return self.columns.key is not None
-
-    @property
-    def one_partition(self) -> bool:
-        """True if all new rows are in partition 0."""
-        return self.columns.has_no_key
-
     def make_key(self, columns: list[Column], count: int) -> list[Column]:
         """Make the new grouping key of so many rows. Raises Undecodable."""
         fields = list(named_fields(self.columns.key_schema))
@@ -52,27 +59,28 @@ class ColumnReshaping:
         arrays = _pick_columns(fields, origins, [array for _, _, array in columns], count)
         return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
 
-    def reshape(self, rows: Any, key: list[Column], store: Store) -> Stored:
+    def reshape(self, rows: HdfsRows | RocksDBRows, key: list[Column], store: Store) -> Stored:
         """Make the new bytes of rows, whose new grouping key is ``key``. Raises Undecodable."""
-        if self.columns.key is None:
-            keys = rows.make_keys()
-        else:
+        stored = rows.make_stored()
+        keys, values = stored.keys, stored.values
+        if self.columns.key is not None:
             arrays = [array for _, _, array in key]
             if self.columns.indexed:
                 arrays.append(rows.decode_keys(list_forms(store)[store.name], avro=False).flatten()[-1])
             keys = self._encode(self.columns.key_schema, arrays, len(rows))
-        if self.columns.value is None:
-            values = rows.make_values()
-        else:
+        if self.columns.value is not None:
             there = rows.decode_values(store.value_schema).flatten()
             arrays = _pick_columns(named_fields(self.columns.value_schema), self.columns.value, there, len(rows))
             values = self._encode(self.columns.value_schema, arrays, len(rows))
         return Stored(keys, values)
 
     def reshape_family(
-        self, family: str, rows: Stored, delimiter: bytes, key: list[Column], old_keys: Callable[[], Any]
+        self, family: str, rows: Stored, delimiter: bytes, key: list[Column], old_keys: Callable[[], pa.StructArray]
     ) -> Stored | None:
-        """Make the new bytes of rows of a column family, whose new grouping key is ``key``. Raises Undecodable."""
+        """Make the new bytes of rows of a column family, whose new grouping key is ``key``; None: it is left out.
+
+        ``old_keys`` decodes the keys of ``rows``. Raises Undecodable.
+        """
         columns = self._families.get(family)
         if columns is not None and columns.key_schema is not None:
             rows = Stored(self._encode_keys(columns, rows.keys, key, old_keys), rows.values)
@@ -93,7 +101,9 @@ class ColumnReshaping:
         return Stored(rows.keys, array_of([delimiter.join(next(elements) for _ in own) for own in lists]))
 
     @staticmethod
-    def _encode_keys(columns: FamilyColumns, keys: Any, key: list[Column], old_keys: Callable[[], Any]) -> Any:
+    def _encode_keys(
+        columns: FamilyColumns, keys: pa.LargeBinaryArray, key: list[Column], old_keys: Callable[[], pa.StructArray]
+    ) -> pa.LargeBinaryArray:
         """Make the bytes of the keys of a column family, whose number they begin with."""
         arrays = [array for _, _, array in key]
         if columns.indexed:
@@ -113,24 +123,65 @@ class ColumnReshaping:
         return Families(numbers, {names.get(name, name) for name in families.internal})
 
     def merge(self, rows: Stored) -> Stored:
-        """Merge rows that now have the same key. Raises Undecodable."""
-        if self.columns.merges is None or not len(rows):
+        """Merge rows that have the same key. Raises Undecodable."""
+        merges = self.columns.merges
+        if merges is None or not len(rows):
             return rows
-        from ckpt.new.rewrite.merging import RowMerging
+        if self.columns.sessions is not None:
+            return self._merge_sessions(rows, self.columns.sessions, merges)
+        codes = np.asarray(rows.keys.dictionary_encode().indices)
+        if not merges:
+            return rows.take(np.sort(np.unique(codes, return_index=True)[1]))
+        repeated = np.bincount(codes)[codes] > 1
+        if not repeated.any():
+            return rows
+        several = np.flatnonzero(repeated)
+        order = several[np.argsort(codes[several], kind="stable")]
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        groups = rows.take(order)
+        columns = merge_columns(self._decode(groups), starts, merges)
+        values = self._encode(self.columns.value_schema, columns, len(starts))
+        return join_stored([rows.leave_out(repeated), Stored(groups.take(starts).keys, values)])
 
-        return RowMerging(self.columns, self.provider).merge(rows)
+    def _decode(self, rows: Stored) -> list[pa.Array]:
+        """The columns of new values."""
+        version = VERSION if self.provider is Provider.HDFS else b""  # that rows in RocksDB have already
+        blobs = rows_of([version + value for value in rows.values.to_pylist()])
+        return list(structs_of(self.columns.value_schema, blobs, "value").flatten())
 
-    def _encode(self, schema: Json, arrays: list[Any], count: int) -> Any:
+    def _merge_sessions(self, rows: Stored, sessions: LongerSessions, merges: tuple[ColumnMerge, ...]) -> Stored:
+        """Lengthen sessions, and merge those of a group that meet (``MergingSessionsIterator``)."""
+        fields, columns = list(named_fields(self.columns.value_schema)), self._decode(rows)
+        start, end = (np.asarray(each.cast(pa.int64())) for each in columns[sessions.window].flatten())
+        own = [number for number in range(sessions.lead) if number != sessions.window]
+        key = struct_of(fields[number] for number in own)
+        groups = structs([fields[number][0] for number in own], [columns[number] for number in own], len(rows))
+        codes = np.asarray(array_of(rows_from(key, groups).to_list()).dictionary_encode().indices)
+        order = np.lexsort((start, codes))
+        codes, start = codes[order], start[order]
+        end = _accumulate_ends(codes, end[order] + sessions.added_us)
+        begins: np.ndarray = np.append(True, (codes[1:] != codes[:-1]) | (start[1:] > end[:-1]))
+        starts = np.flatnonzero(begins)
+        kind = columns[sessions.window].flatten()[0].type
+        ends = end[np.append(starts[1:], len(start)) - 1]
+        times = [pa.array(each).cast(kind) for each in (start[starts], ends)]
+        taken = [column.take(pa.array(order)) for column in columns]
+        lead = [column.take(pa.array(starts)) for column in taken[: sessions.lead]]
+        names = [name for name, _ in named_fields(fields[sessions.window][1])]
+        lead[sessions.window] = structs(names, times, len(starts))
+        merged = merge_columns(taken[sessions.lead :], starts, merges) if merges else []
+        values = self._encode(self.columns.value_schema, [*lead, *merged], len(starts))
+        return Stored(rows.take(order[starts]).keys, values)
+
+    def _encode(self, schema: Json, arrays: list[pa.Array], count: int) -> pa.LargeBinaryArray:
         return encode_rows(schema, arrays, count, self.provider)
 
 
 def _pick_columns(
-    fields: Iterable[tuple[str, Json]], origins: Sequence[ColumnOrigin], old: Sequence[Any], count: int
-) -> list[Any]:
+    fields: Iterable[tuple[str, Json]], origins: Sequence[ColumnOrigin], old: Sequence[pa.Array], count: int
+) -> list[pa.Array]:
     """Make columns of so many rows from the old ones, or from constants. Raises Undecodable."""
     arrays = []
-    import numpy as np
-
     rows = np.arange(count)
     for (name, kind), origin in zip(fields, origins, strict=True):
         constant = read_constant(name, kind, origin)
@@ -155,16 +206,25 @@ def _pick_columns(
     return arrays
 
 
-def _lengthen_windows(kind: Json, windows: Any, length_us: int, offset_us: int) -> Any:
+def _lengthen_windows(kind: Json, windows: pa.StructArray, length_us: int, offset_us: int) -> pa.StructArray:
     """Return for each window, a struct of its start and end, the longer one that it is in."""
     start = windows.flatten()[0]
-    import numpy as np
-
     starts = find_window_start(np.asarray(start.cast(pa.int64())), length_us, offset_us)
     times = [pa.array(each).cast(start.type) for each in (starts, starts + length_us)]
     return structs([name for name, _ in named_fields(kind)], times, len(start))
 
 
-def _repeat(kind: Json, value: Any, count: int) -> Any:
+def _repeat(kind: Json, value: object, count: int) -> pa.Array:
     own = arrow_type(kind)
     return pa.nulls(count, own) if value is None else pa.repeat(pa.scalar(value, own), count)
+
+
+def _accumulate_ends(codes: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The latest of each end and those before it in its group; ``codes`` are numbers of groups, in order.
+
+    Sessions of several checkpoints may be inside each other.
+    """
+    ranked: np.ndarray = np.sort(ends)
+    places = codes.astype(np.int64) * len(ends) + np.searchsorted(ranked, ends)
+    latest: np.ndarray = ranked[np.maximum.accumulate(places) % len(ends)]
+    return latest
