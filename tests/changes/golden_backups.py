@@ -21,7 +21,6 @@ ARCHIVES = Path(__file__).parent / "golden_backups"
 
 
 def digests(checkpoint: Path) -> dict[str, str]:
-    """The digest of each file by its path."""
     files = (path for path in sorted(checkpoint.rglob("*")) if path.is_file())
     return {str(path.relative_to(checkpoint)): sha256(path.read_bytes()).hexdigest() for path in files}
 

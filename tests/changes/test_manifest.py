@@ -38,7 +38,6 @@ EDITS: dict[str, Callable[[dict], object]] = {
 
 @pytest.fixture
 def repaired(copy_of: CopyOf, tmp_path: Path, ckpt: Ckpt) -> tuple[Path, Path]:
-    """A repaired checkpoint, and its backup."""
     checkpoint = copy_of(GAP, {"op": "write", "path": "offsets/30", "text": "v1"})
     assert ckpt("repair-async", checkpoint, *NOW, "--backup", tmp_path / "backup").exit_code == 0
     return checkpoint, tmp_path / "backup"

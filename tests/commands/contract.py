@@ -78,7 +78,6 @@ SNAPSHOT = ROOT / "tests" / "commands" / "keys.txt"
 
 
 def commands() -> list[str]:
-    """The commands that the page publishes."""
     return sorted(re.findall("^### JSON of `ckpt (.*)`$", PAGE.read_text(encoding="utf-8"), re.M))
 
 
@@ -153,7 +152,6 @@ def keys_in(value: Any, path: str = "") -> set[str]:
 
 
 def contradictions(document: Any) -> Iterator[str]:
-    """Where a document contradicts itself."""
     codes = {one["code"] for one in document["findings"]}
     for entry in document["restart"]:
         name = f"{entry['spark']} {entry['progress']} {entry['outcome']}"

@@ -132,7 +132,6 @@ ALIASES = ["state export", "state import"]
 
 
 def heading(command: str) -> str:
-    """Of the page that publishes it."""
     return f"## `ckpt {command} {_ARGUMENTS.get(command, 'CHECKPOINT')}`"
 
 

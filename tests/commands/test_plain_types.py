@@ -25,7 +25,6 @@ def _list_params(command: Any, name: str) -> Iterator[tuple[str, Any, typer.Cont
 
 
 def _answer(param: Any, value: Any, context: typer.Context) -> Any:
-    """The value, with its type, or the message."""
     try:
         made = param.get_runtime_param().coerce(value, param=param, ctx=context)
     except typer.BadParameter as error:

@@ -42,7 +42,6 @@ def test_a_new_form_of_output_fails_type_checking(tmp_path: Path, monkeypatch: p
 
 
 def printing(module: Path) -> Iterator[str]:
-    """What a module does with standard output."""
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.echo", "print"):
             if not any(keyword.arg == "err" for keyword in node.keywords):

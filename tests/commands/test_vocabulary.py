@@ -60,7 +60,6 @@ COMMANDS = dict(list_commands())
 
 
 def find_call(command: str) -> Callable[..., Any] | None:
-    """Find the call of a command."""
     if command in ELSEWHERE:
         return ELSEWHERE[command]
     call = getattr(ckpt, command.replace(" ", "_").replace("-", "_"), None)

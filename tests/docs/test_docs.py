@@ -102,7 +102,6 @@ NAMED = re.compile(r"\bckpt (?P<command>[a-z]+(?:-[a-z]+)*)(?P<rest>[^.;:,`\n]*)
 
 
 def options_of(app: Any) -> dict[str, set[str]]:
-    """Each command and its options."""
     return {name: {word for one in command.params for word in one.opts} for name, command in commands_of(app).items()}
 
 

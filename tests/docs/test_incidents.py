@@ -24,7 +24,6 @@ ROWS = {row[-1]: row for row in _rows()}
 
 
 def words_of(checkpoint: Path, fix: str) -> list[object]:
-    """The command of a row."""
     options = fix.split("`")[1].replace("ID", QUERY_ID).split()
     return [options[0], checkpoint, *options[1:]]
 

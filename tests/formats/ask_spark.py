@@ -140,7 +140,6 @@ def _restored(reader: Reader, root: Path) -> dict:
 
 
 def answer(spark: Any, _: dict[str, Any], root: Path) -> dict[str, Any]:
-    """Answer every case."""
     root.mkdir()
     reader = Reader(spark)
     mine: dict[str, Any] = {kind: _file_answers(reader, kind, root) for kind in KINDS}

@@ -177,8 +177,6 @@ def obey_with_copy(checkpoint: Path, whole: Path, *first: str) -> tuple[Obeyed, 
 
 @dataclass
 class Told:
-    """How one case ended."""
-
     case: str
     obeyed: Obeyed
     restarts: bool  # every start that somebody may try runs in the end
@@ -212,7 +210,6 @@ def tell(case: Case, folder: Path, *first: str) -> Told:
 
 
 def look(checkpoint: Path, first: Iterable[str] = ()) -> Inspection:
-    """The inspection that the first document is of."""
     if "--deep" not in first:
         return inspect(str(checkpoint))
     from ckpt.state.verify.verify import read_every_byte
@@ -338,7 +335,6 @@ def _say(line: str) -> None:
 
 
 def main() -> None:
-    """Print the figures."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as scratch:
         for title, cases, first in (("plain", oracle_cases(), ()), ("--deep", deep_cases(), ("--deep", "--jobs", "1"))):
             told = []

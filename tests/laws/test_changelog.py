@@ -14,7 +14,6 @@ GROUPS = SETTINGS["fragment"]
 
 
 def faults(file: Path) -> list[str]:
-    """What is wrong with a fragment."""
     name = re.fullmatch(r"\+[a-z0-9-]+\.([a-z]+)\.md", file.name)
     text = file.read_text(encoding="utf-8")
     wrong = {

@@ -9,7 +9,6 @@ from tests.support.spark.mutations import Mutation
 
 
 def codes(ckpt: Ckpt, checkpoint: object, *words: object) -> set[str]:
-    """The codes of all findings of ``ckpt inspect``."""
     return {found["code"] for found in ckpt("inspect", checkpoint, "-o", "json", *words).json()["findings"]}
 
 

@@ -171,7 +171,6 @@ DAMAGED = [
 
 
 def damage(draw: st.DrawFn, file: Path) -> None:
-    """One thing done to one file."""
     raw = file.read_bytes()
     match draw(st.sampled_from(["delete", "empty", "cut", "flip", "prepend", "replace", "folder", "swap", "as text"])):
         case "delete":

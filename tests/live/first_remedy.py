@@ -53,7 +53,6 @@ class Obeyed:
 
     @property
     def options(self) -> dict[str, str]:
-        """Of the reader."""
         return {key: value for key, value in self._set().items() if not key.startswith("spark.")}
 
     @property
@@ -70,7 +69,6 @@ class Obeyed:
 
     @property
     def takes(self) -> Answer:
-        """All of it, as it is recorded."""
         lines = [quote_line(step.call) for step in self.advice.all_steps() if step.call is not None]
         return {
             "advised": lines,

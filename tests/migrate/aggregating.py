@@ -143,7 +143,6 @@ def migrated(spark: Any, checkpoint: Path, inputs: Path, folder: Path, api: Api)
 
 
 def filled(start: Any) -> Any:
-    """The same with that."""
     assert list(start.INPUT) == list(ALL)
     start.INPUT.update({name: text for name, (_, text) in ALL.items()})
     start.IGNORE_NULLS.update({"first": False, "first_2": True, "last": False, "last_2": True})

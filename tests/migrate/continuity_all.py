@@ -24,7 +24,6 @@ RECORD = Path(__file__).with_name("continuity.json")
 
 
 def told(one: Outcome) -> dict[str, Any]:
-    """What is recorded of a case."""
     return {
         "versions": {name: version(name) for name in ("pyspark", "delta-spark")},
         "rows": one.rows(),

@@ -95,5 +95,4 @@ def units(first: int, last: int) -> list[list[Row]]:
 
 
 def everything() -> list[Row]:
-    """All rows, in order."""
     return [row for unit in units(0, len(_UNITS)) for row in unit]

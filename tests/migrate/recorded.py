@@ -25,7 +25,6 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
 def seen(checkpoint: Path) -> dict[str, Any]:
-    """What the files say."""
     latest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     conf = json.loads(latest.read_text().splitlines()[1])["conf"]
     newest = f"{int(latest.name) + 1}."

@@ -71,12 +71,10 @@ def run(spark: SparkSession, query: str, checkpoint: Path, store: str, conf: dic
 
 
 def committed(checkpoint: Path) -> int:
-    """How many batches are committed."""
     return len([*(checkpoint / "commits").glob("[0-9]*")])
 
 
 def files(checkpoint: Path) -> list[str]:
-    """All state files."""
     return sorted(str(path.relative_to(checkpoint)) for path in (checkpoint / "state").rglob("*") if path.is_file())
 
 
@@ -134,7 +132,6 @@ def maintained_anew(spark: SparkSession) -> Iterator[None]:
 
 
 def found(spark: SparkSession, folder: Path, name: str) -> dict[str, Any]:
-    """What was said and found of one of `RUNS`."""
     query, conf = RUNS[name]
     with maintained_anew(spark):
         told: dict[str, Any] = json.loads(json.dumps(switched(spark, query, folder, conf)))

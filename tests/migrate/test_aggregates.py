@@ -162,7 +162,6 @@ def test_first_and_last_ignore_nulls_if_they_did(ignores: bool, first: Any, last
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All that was asked of Spark."""
     return aggregating.found(spark, tmp_path_factory.mktemp("aggregating"))
 
 

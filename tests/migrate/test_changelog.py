@@ -27,7 +27,6 @@ LIVE = [pytest.param((name, True), id=f"{name}-live", marks=pytest.mark.spark) f
     params=[*(pytest.param((name, False), id=name) for name in RUNS), *(LIVE if EVERY_CASE else LIVE[:1])],
 )
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What was said and found of a query."""
     name, live = request.param
     if not live:
         return cast(dict[str, Any], recording.read("changelog")[name])

@@ -97,7 +97,6 @@ def test_a_query_that_runs_on_rocksdb_only_is_not_told_to_begin_anew_without_it(
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What Spark did."""
     return samples(spark, tmp_path_factory.mktemp("provider"))
 
 

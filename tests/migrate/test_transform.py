@@ -19,7 +19,6 @@ _ASKED = RUNS if EVERY_CASE else LIVE
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All that was asked now."""
     return transforming.found(spark, tmp_path_factory.mktemp("transforming"), _ASKED)
 
 
@@ -40,7 +39,6 @@ def test_batch_0_loaded_all_state_of_a_sample_and_registered_its_timers(name: st
 
 
 def judge(one: dict[str, Any]) -> None:
-    """Compare what was loaded with what there was."""
     if "refused" in one:
         assert "Spark reads since" in one["refused"]
         pytest.skip(one["refused"])

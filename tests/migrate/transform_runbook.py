@@ -69,7 +69,6 @@ def answer() -> list[list[Any]]:
 
 
 def run(words: list[str]) -> str:
-    """What a command prints."""
     if words[0] == "python":
         for _ in range(8):  # a machine under load may not start Python in the ten seconds that Spark waits
             ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)

@@ -62,7 +62,6 @@ def code_of(sample: str, api: Api) -> str:
 
 
 def written(spark: Any, sample: str, folder: Path, api: Api = Api.PANDAS, operator: int | None = None) -> TransformPlan:
-    """Migrate a sample into a folder."""
     plan = plan_transform(str(SAMPLES / sample), api=api, operator=operator, spark=find_pyspark_version())
     write_transform(spark, plan, f"file:{folder}")
     return plan
@@ -96,7 +95,6 @@ def rate(spark: Any) -> Any:
 
 
 def keyed(start: Any, rows: Any) -> Any:
-    """The same with a key."""
     for name, kind in start.KEYS.items():
         if name not in ("window_start", "window_end", "everything"):
             rows = rows.withColumn(name, rows["value"].cast(kind))
@@ -189,7 +187,6 @@ def alive(plan: TransformPlan, frame: Any) -> Any:
 
 
 def flat(value: Any) -> list[Any]:
-    """The leaves of a row."""
     return [leaf for one in value for leaf in (flat(one) if hasattr(one, "asDict") else [one])]
 
 
@@ -221,7 +218,6 @@ def ordered(rows: Any) -> list[str]:
 
 
 def samples(spark: Any, folder: Path, asked: list[tuple[str, Api]]) -> dict[str, Any]:
-    """Samples, migrated and started."""
     return {run_name(name, api): sample(spark, folder, name, api) for name, api in asked if api in apis()}
 
 
@@ -403,7 +399,6 @@ def settings(spark: Any, start: Any) -> dict[str, Any]:
 
 
 def own(spark: Any) -> Any:
-    """A session for them."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")

@@ -9,5 +9,4 @@ import ckpt
 
 @pytest.fixture
 def by(spark: Any) -> Any:
-    """The executors of the session."""
     return ckpt.types.Executors(ckpt.types.Session(spark))

@@ -12,7 +12,6 @@ from ckpt.storage.remote_writer import RemoteWriter
 
 
 def files(uri: str, options: dict[str, str]) -> list[str]:
-    """The paths that are there."""
     try:
         return sorted(path for path, _ in open_storage(uri, options).list_tree().walk())
     except NotFound:  # where there are no folders

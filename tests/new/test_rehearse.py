@@ -18,7 +18,6 @@ pytestmark = pytest.mark.spark
 
 
 def count_rows(spark: Any, folders: list[Path], keys: str = "id % 3 AS k", **options: str) -> Any:
-    """Count the ids of all folders by their rest."""
     reader = spark.readStream.schema("id LONG").options(maxFilesPerTrigger="1", **options)
     frames = [reader.json(str(folder)) for folder in folders]
     frame = frames[0]

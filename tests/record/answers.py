@@ -81,12 +81,10 @@ class OneVersion(OneFile):
     """A file of the one version that is asked."""
 
     def read_all(self) -> Document:
-        """Return what it answered."""
         document = super().read_all()
         return {document["spark"].rpartition(".")[0]: document} if document else {}
 
     def write(self, minor: str, document: Document) -> None:
-        """Replace its answers."""
         _replace(self.path, self.layout(document) + "\n")
 
 

@@ -45,7 +45,6 @@ MODULES = {
 
 
 def load(name: str) -> Suite:
-    """Return a suite by its name."""
     module, _, attribute = MODULES[name].partition(":")
     suite: Suite = getattr(import_module(module), attribute)
     return suite

@@ -36,7 +36,6 @@ class Installed:
 
     @property
     def jars(self) -> Path:
-        """The folder of its jars."""
         return Path(self._ask("__path__[0]"), "jars")
 
     def _ask(self, attribute: str) -> str:

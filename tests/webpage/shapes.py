@@ -69,7 +69,6 @@ def with_operators(count: int) -> Inspection:
 
 
 def of_texts(finding: Finding, meaning: Words, advice: Advice) -> Finding:
-    """A finding that says this."""
     return replace(finding, diagnosis=replace(finding.diagnosis, texts=(meaning, advice)), advice=advice)
 
 

@@ -27,7 +27,6 @@ class History:
 
     @property
     def name(self) -> str:
-        """As in the answers."""
         kept = f"-retain-{self.retain}" if self.retain else ""
         return f"{self.query}-{self.store or 'stateless'}-{self.deltas}{kept}"
 
@@ -53,7 +52,6 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As in the answers."""
         return f"{self.history.name}/{self.way}-{self.batch}"
 
     @property
@@ -111,7 +109,6 @@ EXPIRES_LATER = "dedup-within-watermark"
 
 
 def cases() -> Iterator[Case]:
-    """All of them, history by history."""
     for history in HISTORIES:
         oldest = 0 if history.retain is None else LAST - history.retain + 2
         for way, batch in (*PLANS, *(MORE if history.query == "aggregation" else ())):
@@ -122,5 +119,4 @@ def cases() -> Iterator[Case]:
 
 
 def by_name() -> dict[str, Case]:
-    """All of them by name."""
     return {case.name: case for case in cases()}

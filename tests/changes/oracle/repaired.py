@@ -85,7 +85,6 @@ CASES = {f"{of.name}-{name}": (of, name) for of, name in product((HDFS, CHANGELO
 
 
 def recorded(spark: Any, folder: Path) -> dict[str, Any]:
-    """All of them."""
     return found(spark, folder, CASES)
 
 

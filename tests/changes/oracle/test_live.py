@@ -25,7 +25,6 @@ _TOLD: dict[History, Path] = {}
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where they are told, each once."""
     yield tmp_path_factory.mktemp("histories")
     _TOLD.clear()
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class What:
-    """A query and its settings."""
-
     query: str
     store: str
     conf: dict[str, str] = field(default_factory=dict)

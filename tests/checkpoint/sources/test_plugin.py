@@ -46,7 +46,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ckpt(site: Path) -> Run:
-    """Run ckpt beside the plugin."""
     return lambda *words: run_with([site], *words)
 
 

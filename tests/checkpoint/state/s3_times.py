@@ -28,7 +28,6 @@ _QUERIES = {
 
 
 def recorded() -> dict[str, Listing]:
-    """The listings, by query."""
     found = {}
     for name, files in json.loads(RECORDED.read_text())["queries"].items():
         folders: dict[str, dict[str, FileInfo]] = {"": {}, "state": {}, "state/0": {}}

@@ -34,7 +34,6 @@ def ask(spark: Any, case: Case) -> dict[str, Any]:
 
 
 def recorded() -> Iterator[dict[str, Any]]:
-    """Every case as it was recorded."""
     import pyarrow as pa
 
     with zipfile.ZipFile(RECORD) as archive:

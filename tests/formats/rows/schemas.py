@@ -49,14 +49,11 @@ VALUES = SIMPLE | SPECIAL | LATER
 
 @dataclass(frozen=True)
 class Types:
-    """What schemas are made of."""
-
     simple: tuple[str, ...] = tuple(SIMPLE)
     special: tuple[str, ...] = tuple(SPECIAL)
 
     @staticmethod
     def of(spark: str) -> Types:
-        """The types that a version has."""
         older = spark == "3.5"
         simple = [name for name in SIMPLE if not (older and "COLLATE" in name)]
         special = [name for name in SPECIAL if not (older and name == "VARIANT")]

@@ -58,7 +58,6 @@ def structs(fields: list[tuple[str, Any]]) -> tuple[Any, Any]:
 
 
 def encode(fields: list[tuple[str, Any]]) -> bytes:
-    """One row of Spark."""
     return rows_from(*structs(fields)).to_list()[0]
 
 

@@ -59,7 +59,6 @@ def _stores(sample: str) -> list[str]:
 
 
 def _files(sample: str, kinds: str = "delta|snapshot|changelog|zip") -> list[Path]:
-    """State files of a sample, below it."""
     root = SAMPLES / sample
     files = (path for path in root.glob("state/**/*") if re.fullmatch(rf"\d+(_.*)?\.({kinds})", path.name))
     return sorted(path.relative_to(root) for path in files)

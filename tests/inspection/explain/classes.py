@@ -149,7 +149,6 @@ class Condition:
 
     @property
     def family(self) -> Family:
-        """Its family."""
         family = family_of(self.name)
         assert family is not None, self.name
         return family
@@ -185,7 +184,6 @@ def versions_of(name: str) -> tuple[str, ...]:
 
 
 def record(version: str, jars: Iterable[Path]) -> None:
-    """Record the conditions of a version, in place of what is recorded of it."""
     document = _read()
     known = {
         name: {text: [other for other in versions if other != version] for text, versions in texts.items()}

@@ -30,7 +30,6 @@ def fill_in(text: str) -> str:
 
 
 def log_of(condition: Condition) -> str:
-    """The message as a log has it."""
     text = fill_in(condition.text)
     return f"org.apache.spark.SparkException: [{condition.name}] {text}" if condition.has_class_in_a_log else text
 

@@ -390,7 +390,6 @@ def _settings(minor: str, folder: Path) -> Iterator[dict[str, str]]:
 
 
 def path_of(minor: str, program: str) -> Path:
-    """The log of a program on a version."""
     return LOGS / f"{minor}-program-{program.replace('_', '-')}.log.gz"
 
 

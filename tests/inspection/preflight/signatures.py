@@ -23,8 +23,6 @@ Read: TypeAlias = "Callable[[SparkSession, str], DataFrame]"
 
 @dataclass(frozen=True)
 class Query:
-    """A query over files."""
-
     build: Build
     mode: str = "update"
 

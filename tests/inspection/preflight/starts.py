@@ -91,7 +91,6 @@ def try_change(spark: Any, change: changes.Change, checkpoint: Path, folder: Pat
 
 
 def make(spark: Any, base: changes.Base, folder: Path) -> Path:
-    """The checkpoint of a base."""
     checkpoint = folder / "bases" / base.name
     for _ in range(STARTS):
         ran = start(frame(spark, base, folder), base.output_mode, checkpoint)

@@ -25,7 +25,6 @@ def left_behind() -> set[str]:
 
 @pytest.fixture(scope="module")
 def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint of an aggregation."""
     return starts.make(spark, changes.BY_NAME["aggregation"], tmp_path_factory.mktemp("made"))
 
 

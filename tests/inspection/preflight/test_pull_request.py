@@ -48,8 +48,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory, made: Any) -> Path:
 
 @dataclass(frozen=True)
 class Step:
-    """How a step of the action ended."""
-
     code: int
     log: str
     output: str

@@ -12,7 +12,6 @@ from tests.support.places import ROOT
 
 
 def all_books() -> dict[str, Book]:
-    """The books by the module that has each."""
     books: dict[str, Book] = {}
     for module in sorted((*(ROOT / "ckpt").rglob("*.py"), *(ROOT / "commands").rglob("*.py"))):
         if "Book(" in module.read_text(encoding="utf-8") and module.name != "advice/book.py":

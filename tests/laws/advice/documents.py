@@ -56,7 +56,6 @@ def without_texts(document: Any, key: str = "") -> Any:
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Where two documents differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         for key in one:
             yield from differences(one[key], other[key], f"{path}.{key}")

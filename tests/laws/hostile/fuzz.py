@@ -203,7 +203,6 @@ def _obey(page: str, room: Path) -> Iterator[str]:
 
 
 def faults_in(ended: Run, command: str, output: str) -> Iterator[str]:
-    """Which promises a run broke."""
     if ended.exit_code not in (0, 1, 2, 3):
         yield f"exit code {ended.exit_code}"
     lines = ended.stderr.splitlines()

@@ -137,7 +137,6 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def _changed(rng: Random, file: Path, data: bytes) -> tuple[str, bytes]:
-    """A file's content with one change."""
     if rng.random() < 0.6:
         for shape in (_json_lines, _in_zip, _in_schema):
             changed = shape(rng, file, data)
@@ -188,7 +187,6 @@ def _empty(rng: Random, data: bytes) -> bytes:
 
 
 def _json_lines(rng: Random, file: Path, data: bytes) -> bytes | None:
-    """Another value in one of the lines that are JSON."""
     lines = data.split(b"\n")
     values = {at: value for at, line in enumerate(lines) if (value := _parsed(line)) is not None}
     if not values:

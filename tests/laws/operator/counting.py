@@ -17,8 +17,6 @@ WAITING = 12
 
 
 class Outcome(StrEnum):
-    """How obeying ended."""
-
     EXACT = "exact"
     ANNOUNCED = "as announced"
     UNSEEN = "unseen"  # only a sink or source shows it that was not asked, as the page says, or that keeps no record

@@ -56,7 +56,6 @@ class Story:
     obeyed: str = ""  # a digest of the checkpoint after the first time, and how the query was started then
 
     def as_json(self) -> dict[str, Any]:
-        """What is recorded."""
         document: dict[str, Any] = {"class": str(self.outcome), "commands": self.commands}
         document["announced"] = self.announced.as_json()
         document["counted"] = {"lost": shorten(self.count.lost), "doubled": shorten(self.count.doubled)}

@@ -135,7 +135,6 @@ class World:
 
     @property
     def broker(self) -> Broker:
-        """The broker of a query from Kafka."""
         assert self._broker is not None
         return self._broker
 
@@ -355,7 +354,6 @@ def _name_causes(error: BaseException) -> str:
 
 
 def _as_arrow(rows: list[Row]) -> Any:
-    """Rows as a table of a sink."""
     import pyarrow as pa
 
     schema = pa.schema([("key", pa.int64()), ("ids", pa.list_(pa.int64())), ("n", pa.int64())])
@@ -363,7 +361,6 @@ def _as_arrow(rows: list[Row]) -> Any:
 
 
 def read_delta(folder: Path) -> list[Row]:
-    """The rows of a table of a sink."""
     from deltalake import DeltaTable
 
     table = DeltaTable(str(folder)).to_pyarrow_table(columns=["key", "ids", "n"])

@@ -120,7 +120,6 @@ class Incident:
 
 
 def read() -> dict[int, dict[str, Any]]:
-    """What was recorded, by seed."""
     if not FILE.exists():
         return {}
     lines = (json.loads(line) for line in FILE.read_text().splitlines())

@@ -19,8 +19,6 @@ _TWO, _STARTED = 0.25, 0.25
 
 @dataclass(frozen=True)
 class Seed:
-    """The recipe of an incident."""
-
     number: int
     kind: Kind
     disasters: tuple[str, ...]

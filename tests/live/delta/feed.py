@@ -26,7 +26,6 @@ _FEED = {"readChangeFeed": "true"}
 
 
 def names() -> list[str]:
-    """Of the cases."""
     return [
         f"{incident}, {batch}{option}"
         for incident in (*OTHER, *CLEANED, *GONE, *RENAMED, *CHANGED, *FINE, "older-copy")
@@ -37,7 +36,6 @@ def names() -> list[str]:
 
 
 def answer(spark: Any, _: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What each start did."""
     spark.conf.set("spark.databricks.delta.properties.defaults.enableChangeDataFeed", "true")
     made, found = folder / "made", {}
     table = Table(spark, made)

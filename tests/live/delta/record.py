@@ -50,7 +50,6 @@ def ends(checkpoint: Path) -> list[Any]:
 
 
 def to_json(now: DeltaNow) -> dict[str, Any]:
-    """As it is recorded."""
     told = dataclasses.asdict(now) | {"before": None if now.before is None else write_offset(now.before)}
     del told["options"], told["most_files"]
     return told

@@ -144,7 +144,6 @@ class Query:
         return {"path": str(self.input.parent / options["path"])} if "path" in options else {}
 
     def rows(self, options: Mapping[str, str]) -> Any:
-        """The unstarted query."""
         given = {"path": str(self.input), **options}
         return self.spark.readStream.format("json").schema("id BIGINT").options(**given).load()
 

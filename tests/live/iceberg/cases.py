@@ -29,8 +29,6 @@ def settings(warehouse: Path) -> dict[str, str]:
 
 
 class Table:
-    """The table, and the session that changes it."""
-
     def __init__(self, spark: Any) -> None:
         self.spark = spark
 

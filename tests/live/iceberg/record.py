@@ -52,7 +52,6 @@ def asked(place: Path, case: Case) -> IcebergNow:
 
 
 def to_json(now: IcebergNow) -> dict[str, Any]:
-    """As it is recorded."""
     told = dataclasses.asdict(now)
     told["branched"] = list(now.branched.items())
     told["first"] = write_offset(now.first)
@@ -60,7 +59,6 @@ def to_json(now: IcebergNow) -> dict[str, Any]:
 
 
 def write_offset(offset: IcebergOffset | None) -> dict[str, Any] | None:
-    """As the log has it."""
     if offset is None:
         return None
     snapshot = -1 if offset.snapshot is None else offset.snapshot

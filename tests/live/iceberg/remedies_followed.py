@@ -92,7 +92,6 @@ def advice_on_a_table(found: Inspection) -> list[Advice]:
 
 
 def takes(advice: Advice) -> dict[str, Any]:
-    """What advice asks for."""
     steps = list(advice.all_steps())
     parts = [part for step in steps for part in step.what.parts]
     acts = [step.do for step in steps if isinstance(step.do, Instruction)]
@@ -139,8 +138,6 @@ def obeyed(session: Session, case: Case, folder: Path) -> dict[str, Any]:
 
 
 class Remedies(Tables):
-    """Remedies obeyed on one version."""
-
     answers = OneVersion(Path(__file__).with_name("remedies_followed.json"), break_before("now", sort_keys=True))
 
     def cases(self, minor: str) -> Sequence[Case]:

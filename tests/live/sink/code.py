@@ -151,7 +151,6 @@ class DynamoTable:
 
 
 def close_clients() -> None:
-    """Close the connections of this process."""
     for client in _SESSIONS.values():
         (client.cluster.shutdown if hasattr(client, "cluster") else client.close)()
     _SESSIONS.clear()
@@ -184,7 +183,6 @@ class Query:
 
     @property
     def checkpoint(self) -> str:
-        """The checkpoint."""
         return str(self.folder / self.name)
 
     def start(self, spark: Any, *, hang: bool = False) -> Any:
@@ -198,7 +196,6 @@ class Query:
         return writer.foreachBatch(lambda frame, batch: self.write(map(tuple, frame.collect()), batch, hang)).start()
 
     def write(self, rows: Iterable[Row], batch: int, hang: bool) -> None:
-        """Write the rows of a batch, or some of them."""
         hangs = hang and batch == KILLED_IN
         written = sorted(rows)
         self.table.write(written[: EACH // 2] if hangs and self.half else written)
@@ -215,17 +212,14 @@ class Writer:
         self.query, self.hang = query, hang
 
     def open(self, partition: int, batch: int) -> bool:
-        """Begin a partition of a batch."""
         self.batch: int = batch
         self.rows: list[Row] = []
         return True
 
     def process(self, row: Any) -> None:
-        """Take a row."""
         self.rows.append(tuple(row))
 
     def close(self, error: Exception | None) -> None:
-        """Write the rows."""
         if error is None:
             self.query.write(self.rows, self.batch, self.hang)
 
@@ -276,11 +270,9 @@ class Incident:
 
     @property
     def kind(self) -> str:
-        """The kind of its sink."""
         return "upsert" if self.by_key else "append"
 
     def expect(self) -> list[Row]:
-        """The rows that are announced."""
         if self.counts:
             numbers = range(BATCHES * EACH)
             return [(key, sum(n % 3 == key for n in numbers)) for key in range(3)]
@@ -309,7 +301,6 @@ def find_query(sink: str, address: str, folder: str, name: str) -> Query:
 
 
 def put(folder: Path, batch: int) -> None:
-    """Put the file there that a batch reads."""
     path = folder / "input" / f"{batch}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f'{{"n": {n}}}\n' for n in range(batch * EACH, (batch + 1) * EACH)))

@@ -66,7 +66,6 @@ def _add(spark: Any, folder: Path, first: int, last: int) -> None:
 
 
 def put(_: Any, folder: Path, job: dict[str, Any]) -> None:
-    """What was made is put back."""
     for name in ("now", "in"):
         shutil.rmtree(folder / name, ignore_errors=True)
     shutil.copytree(folder / f"made {job['kind']}", folder / "now")

@@ -78,7 +78,6 @@ class Incident:
         self.folder, self.checkpoint, self.table = folder, folder / "checkpoint", folder / "table"
 
     def copy(self, to: Path) -> Incident:
-        """Another like it."""
         shutil.copytree(self.folder, to)
         return Incident(self._spark, self._options["kafka.bootstrap.servers"], self.query, to)
 

@@ -187,7 +187,6 @@ LIVE = {"parquet": ["commits_behind"], "delta": ["empty_latest"]}
 
 
 def recorded(spark: SparkSession, folder: Path) -> dict[str, Any]:
-    """Every damage."""
     return found(spark, folder, {sink: list(DAMAGES) for sink in LIVE})
 
 

@@ -60,7 +60,6 @@ class Numbers:
         return rows
 
     def version_of(self, batch: int) -> int:
-        """The version that a batch of the query wrote."""
         history = self.sql("DESCRIBE HISTORY {table}")
         return int(next(each.version for each in history if each.operationParameters.get("epochId") == str(batch)))
 

@@ -80,7 +80,6 @@ def followed(query: Numbers, old: Path) -> Answer:
 
 
 def answer(spark: Any, _: dict[str, Any], folder: Path) -> Answer:
-    """Ask, and return the answer."""
     query = Numbers(spark, folder)
     gone_back(query, folder / "old")
     answer = followed(query, folder / "old")

@@ -30,8 +30,6 @@ ASKED = dict.fromkeys(("postgresql", "dynamodb", "cassandra"), tuple(INCIDENTS))
 
 @dataclass(frozen=True)
 class End:
-    """The end of an incident."""
-
     said: str  # what the page said
     rows: list[Row]  # that the table has
 

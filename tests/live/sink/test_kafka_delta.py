@@ -23,7 +23,6 @@ ASKED = CASES if EVERY_CASE else LIVE
 
 
 def named(cases: Sequence[tuple[str, Query]]) -> list[Any]:
-    """They as parameters."""
     return [pytest.param(*one, id=case(*one)) for one in cases]
 
 

@@ -54,7 +54,6 @@ class Poisoned(Numbers):
             self.kept |= {*range(batch * ROWS, (batch + 1) * ROWS)} if batch != self.case.poison else set()
 
     def run(self) -> str:
-        """Start it; what it failed with."""
         rows = self._spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json(str(self._folder / "in"))
         poison = self.case.poison * ROWS + 5
         rows = rows.where(f"CASE WHEN id = {poison} THEN raise_error('a poison row') ELSE true END")

@@ -49,7 +49,6 @@ def error_of(action: Callable[[], Any]) -> str:
 
 
 def handoff(checkpoint: Path, *words: object) -> Run:
-    """What `ckpt handoff` answers."""
     return ckpt("handoff", checkpoint, *words)
 
 
@@ -170,7 +169,6 @@ def recreated(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]
 
 
 def inspected(checkpoint: Path) -> Any:
-    """What `ckpt inspect` answers."""
     return json.loads(ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json").stdout)
 
 

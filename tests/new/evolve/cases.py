@@ -27,14 +27,11 @@ class Base:
 
     @property
     def job(self) -> dict[str, Any]:
-        """As the worker is told."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A changed query."""
-
     name: str
     base: Base
     words: tuple[str, ...]

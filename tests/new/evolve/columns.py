@@ -65,7 +65,6 @@ class ColumnCase:
 
     @property
     def job(self) -> dict[str, Any]:
-        """As the worker is told."""
         return {"old": asdict(self.old), "new": asdict(self.new)}
 
 
@@ -384,7 +383,6 @@ _LIVES = 86_400_000
 
 
 def _call(variable: Variable, name: str | None = None, schema: str | None = None, **how: int | None) -> Variable:
-    """Return a variable with another name or schema."""
     column, old_name, kind, old_schema, ttl = variable
     return column, name or old_name, kind, schema or old_schema, how.get("ttl", ttl)
 
@@ -438,7 +436,6 @@ def _variables() -> Iterator[ColumnCase]:
 
 
 def _groups() -> Iterator[ColumnCase]:
-    """The state of applyInPandasWithState."""
     old = Query(group=(("s", "INT"), ("n", "INT")))
     wide = Query(group=(("s", "BIGINT"), ("n", "BIGINT")))
     for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):

@@ -55,7 +55,6 @@ def evolve(folder: Path, old: str, new: str, options: dict[str, str], **how: Any
 
 
 def can_start(query: QueryDescription, uri: str, options: dict[str, str]) -> bool:
-    """Ask preflight."""
     return judge_start(ckpt.open_checkpoint(uri, storage_options=options), PlannedStart(query=query)).go
 
 

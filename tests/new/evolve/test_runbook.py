@@ -127,7 +127,6 @@ def look_at_broker(servers: str) -> tuple[list[str], list[tuple[str, int]]]:
 
 
 def judge_rehearsal(page: str) -> None:
-    """Compare the page of the rehearsal with what was sent."""
     assert page.startswith("THE QUERY STARTS: it ran ")
     assert "On a copy that ckpt.evolve made." in page
     assert "operator 0 (from-now-on): count(1) is new" in page

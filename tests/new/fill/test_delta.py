@@ -39,7 +39,6 @@ def as_delta(export: Path) -> Path:
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
-    """The state of an aggregation."""
     return as_delta(exported(AGGREGATION, tmp_path / "export"))
 
 

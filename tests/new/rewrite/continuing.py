@@ -51,7 +51,6 @@ def found(spark: Any, case: Case, folder: Path) -> dict[str, Any]:
 
 
 def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.types.Rewrite:
-    """The new checkpoint."""
     form: dict[str, Any] = {
         "provider": case.provider,
         "partitions": case.partitions,

@@ -118,7 +118,6 @@ SHAPES = {
 
 
 def build(spark: Any, job: dict[str, Any]) -> Any:
-    """Return the query of a job."""
     shape = SHAPES[job["shape"]]
     rows: Any = None
     for tag in job["tags"]:

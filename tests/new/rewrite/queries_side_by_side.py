@@ -21,7 +21,6 @@ ALONE = ("transform-with-state", "collecting")
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
-    """Run them all."""
     runs, folder = job["runs"], Path(job["inputs"])
     seen: list[dict[int, list[str]]] = [{} for _ in runs]
     held = [Event() for _ in runs]

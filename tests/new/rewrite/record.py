@@ -229,7 +229,6 @@ def _run(spark: Installed, folder: Path, runs: list[dict[str, Any]]) -> dict[str
 
 
 def _digest(rows: list[str]) -> list[Any]:
-    """How many there are, and a fingerprint of them."""
     return [len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]]
 
 

@@ -88,7 +88,6 @@ QUERIES = (
 
 
 def name_of(query: Query, damage: str) -> str:
-    """The name of a case."""
     return f"{query.name}: {damage}"
 
 

@@ -33,7 +33,6 @@ QUICK = ("limit-hdfs-4.2", "session-window-changelog-4.2")
 
 @cache
 def state_of(sample: str) -> dict[str, list[str]]:
-    """The state of a sample, which is read once."""
     return state(SAMPLES / sample)
 
 

@@ -17,8 +17,6 @@ ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
 
 
 class Continuous(Cases[Case]):
-    """Starts with a continuous trigger."""
-
     answers = ANSWERS
     role = "continuous"
     hanging = {"outcome": "timeout"}  # noqa: RUF012

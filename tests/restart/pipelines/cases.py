@@ -85,8 +85,6 @@ def rename(old: str, new: str) -> Damage:
 
 
 def both(*damages: Damage) -> Damage:
-    """One after the other."""
-
     def damage(flow: Path) -> None:
         for do in damages:
             do(flow)

@@ -46,7 +46,6 @@ _SCHEMA = "user STRING, time TIMESTAMP, op STRING"
 
 
 def write_script(folder: Path) -> Path:
-    """The files of ``SCRIPT``, in their order."""
     folder.mkdir(parents=True)
     for number, rows in enumerate(SCRIPT):
         lines = [{"user": user, "time": f"2024-01-01T00:00:{at % 60:02}Z", "op": op} for user, at, op in rows]

@@ -28,7 +28,6 @@ class Damage(NamedTuple):
     pattern: bytes
 
     def apply(self) -> bytes:
-        """The file as it is then."""
         data = bytearray(self.path.read_bytes())
         for place, bits in enumerate(self.pattern, self.at):
             data[place] ^= bits

@@ -46,7 +46,6 @@ class Judge:
         self._before: dict[tuple[Path, int], list[str]] = {}
 
     def asks(self, damage: Damage) -> str:
-        """What Spark makes of one damage."""
         name = damage.path.relative_to(SAMPLES).parts[0]
         root = self._copy(name)
         there = root / damage.path.relative_to(SAMPLES / name)

@@ -26,8 +26,6 @@ NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 @dataclass
 class CountingS3:
-    """A running server."""
-
     folder: Path
     ms: float
     shown: Mapping[str, Path] = field(default_factory=dict)
@@ -148,7 +146,6 @@ class _Object(NamedTuple):
 
 
 def _objects(folder: Path) -> dict[str, _Object]:
-    """The objects of a folder, by their path in it."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_file():

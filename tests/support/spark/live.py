@@ -117,7 +117,6 @@ class Here:
 
     @property
     def spark(self) -> str:
-        """The version."""
         return str(self.session.version)
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:

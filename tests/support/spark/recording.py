@@ -40,7 +40,6 @@ FILES = {
 
 
 def read(name: str) -> dict[str, Any]:
-    """What was recorded, by case."""
     found: dict[str, Any] = json.loads(_file(name).read_text())["cases"]
     return found
 

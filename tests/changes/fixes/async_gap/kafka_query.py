@@ -62,5 +62,4 @@ _JOBS = {"fill": fill, "follow": follow, "resume": resume}
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
-    """Do a job."""
     return _JOBS[job["do"]](spark, job)

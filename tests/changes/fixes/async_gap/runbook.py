@@ -60,7 +60,6 @@ def _told(batch: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the page."""
     with tempfile.TemporaryDirectory() as scratch, kafka_broker(Path(scratch)) as servers:
         environment = {"CKPT_SPARK_JARS": ",".join(map(str, connector_jars())), "CKPT_KAFKA": servers}
         with Worker(sys.executable, Path(scratch, "driver.log"), ROLE, environment) as driver:

@@ -86,7 +86,6 @@ class Question:
 
     @property
     def of(self) -> str:
-        """What an answer is an answer to."""
         asked = [oracle.fingerprint(self.case), None if self.what == COPY else self.to]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -70,6 +70,5 @@ _DAMAGED = {
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     for name, (sample, path, content) in _DAMAGED.items():
         yield Case(f"contents-{name}", sample, (*HOMES[sample], write(path, content)), QUERIES[sample])

@@ -156,7 +156,6 @@ def _in_descriptions() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     yield from _random()
     yield from _in_the_checksum("aggregation-hdfs-3.5", ("6.delta",))
     zipped = SAMPLES / "aggregation-changelog-4.2" / P0

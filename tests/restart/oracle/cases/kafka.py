@@ -31,7 +31,6 @@ def _case(name: str, *damage: Mutation, query: str = "kafka", sync_only: bool = 
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     yield _case("whole")
     yield _case("uncommitted", *delete_logs(commits=[L]))
     yield _case("batch-0-uncommitted", *_ONLY_0)

@@ -8,7 +8,6 @@ from .model import Case, Mutation
 
 
 def cases() -> Iterator[Case]:
-    """Yield every case."""
     for name, path in (("metadata", "metadata"), ("offsets", "offsets"), ("commit", "commits/5")):
         yield Case(f"linked-out-{name}", "stateless-3.5", (link_out(path),))
     for name, path in (("state", "state"), ("partition", "state/0/1")):

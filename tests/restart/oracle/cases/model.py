@@ -89,7 +89,6 @@ def delete_logs(offsets: Iterable[int] = (), commits: Iterable[int] = ()) -> lis
 
 
 def delete_tree(*paths: str) -> list[Mutation]:
-    """Delete folders with everything in them."""
     return [{"op": "delete_tree", "path": path} for path in paths]
 
 

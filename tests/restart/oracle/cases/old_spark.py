@@ -52,7 +52,6 @@ def schemas_of_join() -> Iterator[Mutation]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     for how in ("inner", "outer", "semi"):
         yield Case(f"spark-2-join-{how}", JOIN, (_at(0, 2),), f"joined-by-spark-2-{how}")
     yield Case("spark-2-decimals", DECIMALS, (_at(0),), "decimals-of-spark-2")

@@ -172,7 +172,6 @@ def _before_the_first_batch() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     yield from _joins()
     yield from _lost_settings()
     yield from _other_operators()

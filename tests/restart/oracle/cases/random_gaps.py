@@ -34,7 +34,6 @@ def subsets(seed: int, count: int, batches: range) -> Iterator[tuple[list[int], 
 
 
 def cases() -> list[Case]:
-    """Every case of this module."""
     gaps = [
         Case(f"random-stateless-{number:02}", logs.SAMPLE, tuple(delete_logs(*subset)))
         for number, subset in enumerate(subsets(SEED, STATELESS, logs.ALL))

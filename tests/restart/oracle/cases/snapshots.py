@@ -106,7 +106,6 @@ def _version_2() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     yield from _of_files("snapshots", "aggregation-hdfs-4.2", "delta", "snapshot")
     yield from _of_files("changelogs", "aggregation-changelog-4.2", "changelog", "zip")
     yield from _ssts("changelogs", "aggregation-changelog-4.2")

@@ -153,6 +153,5 @@ def _rocksdb_changelogs() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     yield from _hdfs_deltas()
     yield from _rocksdb_changelogs()

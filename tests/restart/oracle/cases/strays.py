@@ -11,7 +11,6 @@ UUID = "5d1ed5a6-0c0e-4b6a-9e0f-3e1f5d2a7b11"
 
 
 def cases() -> Iterator[Case]:
-    """Yield every case."""
     yield from _of("hdfs", "aggregation-hdfs-3.5", "aggregation", _hdfs())
     yield from _of("changelog", "aggregation-changelog-4.0", "aggregation", _changelogs(6))
     yield from _of("rocksdb", "aggregation-rocksdb-3.5", "aggregation", _zips(4))

@@ -285,7 +285,6 @@ def _state_ahead() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """Every case of this module."""
     yield from _folders()
     yield from _operator_names()
     yield from _settings()

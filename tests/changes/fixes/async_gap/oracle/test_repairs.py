@@ -26,18 +26,15 @@ RECORDED = {minor: record.SUITE.recorded(minor) for minor in oracle.VERSIONS}
 
 
 def plan_of(question: record.Question, tmp_path: Path) -> AsyncRepairPlan:
-    """The plan that a question is about."""
     return repairing.planned(repairing.damaged(question.case, tmp_path), question.strategy)
 
 
 @cache
 def named() -> dict[str, record.Question]:
-    """Every question by its name."""
     return {one.name: one for one in record.questions()}
 
 
 def promised(plan: AsyncRepairPlan, minor: str, progress: Progress) -> Forecast:
-    """What the plan says of a start."""
     return next(one for one in plan.after if one.spark is Spark(minor) and one.progress is progress)
 
 

@@ -54,7 +54,6 @@ LIVE = (
 
 @pytest.fixture
 def here(spark: Any, tmp_path: Path) -> Here:
-    """What runs the queries."""
     return Here(spark, continue_on)
 
 
