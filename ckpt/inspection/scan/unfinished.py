@@ -88,8 +88,11 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
 def _open(path: str) -> BinaryIO:
     for folder in Path(os.path.realpath(path)).parents:
         if (folder / METADATA).is_file() or (folder / OFFSETS).is_dir() or (folder / COMMITS).is_dir():
-            cause = "{--resume} {path}: {folder} is a checkpoint, in which nothing is written"
-            raise UsageError.of(cause, path=one_line(path), folder=one_line(str(folder)))
+            raise UsageError.of(
+                "{--resume} {path}: {folder} is a checkpoint, in which nothing is written",
+                path=one_line(path),
+                folder=one_line(str(folder)),
+            )
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:
@@ -126,8 +129,9 @@ def _read(file: BinaryIO, path: str) -> tuple[ScanRequest | None, dict[Key, Scan
         if earlier is None and os.fstat(file.fileno()).st_size:
             raise ValueError
     except (ValueError, TypeError, KeyError, RecursionError):
-        cause = "{--resume} {path}: it is not the file of an interrupted scan"
-        raise UsageError.of(cause, path=one_line(path)) from None
+        raise UsageError.of(
+            "{--resume} {path}: it is not the file of an interrupted scan", path=one_line(path)
+        ) from None
     file.seek(end)
     file.truncate()
     return earlier, rows
@@ -137,8 +141,9 @@ def _must_continue(request: ScanRequest, earlier: ScanRequest, path: str) -> Non
     """Raise UsageError where rows of the earlier scan would not be those of this one."""
 
     def refuse(why: str) -> NoReturn:
-        cause = "{--resume} {path} is of a scan that {why}: remove it, or name another file"
-        raise UsageError.of(cause, path=one_line(path), why=why)
+        raise UsageError.of(
+            "{--resume} {path} is of a scan that {why}: remove it, or name another file", path=one_line(path), why=why
+        )
 
     if not request.continues(earlier):
         refuse("was asked for something else")
