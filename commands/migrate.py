@@ -16,8 +16,7 @@ from ckpt.versions import NEWEST, Spark
 from . import options
 from .help import CommandGroup
 from .render.changelog import ChangelogReport
-from .render.provider import ProviderReport
-from .render.real_time import RealTimeReport
+from .render.moves import ProviderReport, RealTimeReport
 from .render.transform import RefusalReport, TransformReport
 from .report import Output, emit
 from .run_options import session

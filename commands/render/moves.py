@@ -1,20 +1,29 @@
-"""A move to another state store provider: as a page for a tired person, and as the JSON document of the contract."""
+"""A move to another state store provider or to real-time mode: as a page, and as a JSON document."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from ckpt.advice import Step, words
+from ckpt.advice import Code, Step, call, run, words
 from ckpt.migrate.handoff.plan import Handoff
-from ckpt.migrate.switches import PROVIDER_NAMES, Carry, MoveOutcome, OperatorMove, ProviderMove
+from ckpt.migrate.switches import (
+    NEEDS,
+    PROVIDER_NAMES,
+    Carry,
+    MoveOutcome,
+    OperatorMove,
+    ProviderMove,
+    RealTimeMove,
+    RealTimeOutcome,
+)
 from ckpt.model import Provider
 
-from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, spell
+from .blocks import Block, Command, Heading, Headline, Item, Next, Tone, bullets, show_warnings, spell
 from .book import BOOK
 from .document import DocumentKeys
-from .inspection import CheckpointKeys
+from .inspection import CheckpointKeys, RestartKeys
 from .keys import ForPeople, Keys, of
-from .page import show_title
+from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
 _CARRIES = {
@@ -23,7 +32,16 @@ _CARRIES = {
     Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
     Carry.NONE: "NOT POSSIBLE",
 }
-_EXITS = {MoveOutcome.POSSIBLE: Exit.FOUND, MoveOutcome.NO_WAY: Exit.FAILED, MoveOutcome.REFUSED: Exit.FAILED}
+_TONES = {Exit.OK: Tone.GOOD, Exit.FOUND: Tone.WARNING, Exit.FAILED: Tone.ERROR}
+
+
+def _choose_exit(move: ProviderMove | RealTimeMove) -> Exit:
+    match move.outcome.value:
+        case "already" | "nothing":
+            return Exit.OK
+        case "no-way" | "refused":
+            return Exit.FAILED
+    return Exit.FOUND
 
 
 class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
@@ -63,35 +81,12 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
     remains: Annotated[tuple[MigrationStepKeys, ...], "if it is not: what can be done instead"]
 
 
-class ProviderReport(Report[ProviderMove]):
-    """Report of ``ckpt migrate provider``."""
-
-    keys = ProviderDocument
-
-    @property
-    def exit(self) -> Exit:
-        return _EXITS.get(self.record.outcome, Exit.OK)
-
-    def page(self) -> Page:
-        parts = (_show_headline, _show_why, _show_operators, _show_steps, _show_remains, _show_next)
-        return page_of(show_title(self.record.handoff.inspection), *(part(self.record) for part in parts))
-
-
-_TONES = {
-    MoveOutcome.ALREADY: Tone.GOOD,
-    MoveOutcome.NOTHING: Tone.GOOD,
-    MoveOutcome.POSSIBLE: Tone.WARNING,
-    MoveOutcome.NO_WAY: Tone.ERROR,
-    MoveOutcome.REFUSED: Tone.ERROR,
-}
-
-
-def _show_headline(move: ProviderMove) -> Iterator[Block]:
+def _show_move(move: ProviderMove) -> Iterator[Block]:
     to, of = PROVIDER_NAMES[Provider(move.to)], PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
     lost = [operator for operator in move.operators if operator.carry is Carry.NONE]
     name = "move_rewritable" if move.outcome is MoveOutcome.POSSIBLE and move.rewritable else f"move_{move.outcome}"
     text = BOOK.text(name, to=to, of=of, lost=lost[0].why if lost else "", why=move.refused or "")
-    yield Headline(str(text), _TONES[move.outcome])
+    yield Headline(str(text), _TONES[_choose_exit(move)])
     yield from bullets(move.handoff.doubts if move.outcome is MoveOutcome.POSSIBLE and not move.rewritable else ())
 
 
@@ -155,3 +150,76 @@ def _show_next(move: ProviderMove) -> Iterator[Block]:
         case MoveOutcome.NO_WAY | MoveOutcome.REFUSED:
             name = "see_what_is_there" if move.outcome is MoveOutcome.REFUSED else "state_as_data"
             yield Next(BOOK.advise(name, uri=checkpoint.uri).steps)
+
+
+class ProviderReport(Report[ProviderMove]):
+    """Report of ``ckpt migrate provider``."""
+
+    keys = ProviderDocument
+    parts = (
+        lambda move: show_title(move.handoff.inspection),
+        *(_show_move, _show_why, _show_operators, _show_steps, _show_remains, _show_next),
+    )
+
+    @property
+    def exit(self) -> Exit:
+        return _choose_exit(self.record)
+
+
+class RealTimeDocument(
+    DocumentKeys, record=RealTimeMove, keys="checkpoint spark outcome restart steps warnings refused"
+):
+    """The document of ``ckpt migrate real-time``."""
+
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    spark: Annotated[str, "the version that is to run the query in real-time mode"]
+    restart: Annotated[RestartKeys, "the next start in real-time mode, as the checkpoint is", of("forecast")]
+    steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
+    warnings: tuple[ForPeople, ...]
+
+
+def _show_real_time(move: RealTimeMove) -> Iterator[Block]:
+    text = BOOK.text(f"to_real_time_{move.outcome}", why=move.refused or "")
+    yield Headline(str(text), _TONES[_choose_exit(move)])
+
+
+def _show_how(move: RealTimeMove) -> Iterator[Block]:
+    if move.steps:
+        yield Heading("How")
+    yield from list_steps(move.steps)
+
+
+def _show_needs(move: RealTimeMove) -> Iterator[Block]:
+    if move.steps:
+        yield Heading("Needs", "real-time mode refuses the query otherwise")
+        yield from bullets(NEEDS)
+
+
+def _show_start(move: RealTimeMove) -> Iterator[Block]:
+    writing = next((step for step in move.steps if step.call is not None), None)
+    if writing is not None:
+        yield Next((replace(writing, before=(words("Stop the query."),)),))
+    elif move.outcome is RealTimeOutcome.ALREADY:
+        trigger = Code('.trigger(realTime="5 minutes")')
+        yield Next((), words("Nothing to do; start the query with {trigger}.", trigger=trigger))
+    elif move.outcome is RealTimeOutcome.NO_WAY:
+        yield Next((), words("Nothing to do; start the query in micro-batches."))
+    else:
+        look = call("inspect", move.inspection.checkpoint.uri, progress="realtime")
+        yield Next((run(look, words("See what is there.")),))
+
+
+class RealTimeReport(Report[RealTimeMove]):
+    """Report of ``ckpt migrate real-time``."""
+
+    keys = RealTimeDocument
+    parts = (
+        lambda move: show_title(move.inspection),
+        _show_real_time,
+        lambda move: [forecast_cases([move.forecast])],
+        *(_show_how, _show_needs, lambda move: show_warnings(move.warnings), _show_start),
+    )
+
+    @property
+    def exit(self) -> Exit:
+        return _choose_exit(self.record)
