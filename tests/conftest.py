@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import hypothesis
 import pytest
 import typer.main
 from typer.core import TyperGroup
-from typer.testing import CliRunner
 
 from ckpt.inspection import activity
 from commands.report import Output
+from tests.support.cli import invoke, load_app
 from tests.support.places import HERE, SAMPLES
 from tests.support.spark import mutations
 
@@ -88,9 +87,7 @@ CopyOf = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def app() -> Any:
-    """The application, found the way the installed ``ckpt`` script finds it."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    return script.load()
+    return load_app()
 
 
 def commands_of(app: Any) -> dict[str, Any]:
@@ -109,12 +106,12 @@ def commands_of(app: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def ckpt(app: Any, monkeypatch: pytest.MonkeyPatch) -> Ckpt:
+def ckpt(monkeypatch: pytest.MonkeyPatch) -> Ckpt:
     """Run ckpt in this process, beside all samples; whatever it lets escape fails the test."""
     monkeypatch.chdir(HERE)
 
     def run(*words: object) -> Run:
-        result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+        result = invoke(*words)
         return Run(result.exit_code, result.stdout, result.stderr)
 
     return run

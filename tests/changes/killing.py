@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.cli import load_app
+
 CALLS = ("open", "write", "fsync", "link", "unlink", "rename", "replace", "fchmod", "fchown", "utime", "mkdir", "rmdir")
 
 EACH = -1
@@ -124,10 +126,7 @@ def _child(at: int, action: Callable[[], object], without_links: bool) -> int:
 
 def main(at: int, record: Path, words: Sequence[str]) -> None:
     """Run the real command, killed at its ``at``-th change; without a kill, ``record`` gets what it changed."""
-    from importlib.metadata import entry_points
-
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    app = script.load()
+    app = load_app()
     seen: list[str] = []
     sys.argv = ["ckpt", *words]
     arm(at, seen)

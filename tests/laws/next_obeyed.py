@@ -13,12 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-
-from typer.testing import CliRunner
 
 from ckpt import Inspection, inspect
 from ckpt.advice import Do
@@ -29,6 +25,7 @@ from ckpt.versions import Progress
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases import CASES, Case
 from tests.restart.oracle.test_forecast import NOT_IN_THE_FILES
+from tests.support.cli import invoke
 from tests.support.spark import mutations
 
 MOST_STEPS = 8  # inspect, repair-async, repair, apply, and as many again for a second damage
@@ -70,16 +67,10 @@ class Obeyed:
         return [document["next"][0] for document, command in ran if "--apply" in command]
 
 
-@cache
-def _app() -> Any:
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    return script.load()
-
-
 def run(*words: str) -> Document:
     """Run a command in this process as a program does, at once even if the checkpoint is new; its document."""
     now = ("--grace", "0") if {"--apply", "--undo"} & {*words} else ()
-    result = CliRunner().invoke(_app(), [*words, *now, "-o", "json"], catch_exceptions=False)
+    result = invoke(*words, *now, "-o", "json")
     assert result.stdout, (words, result.exit_code, result.stderr)
     document: Document = json.loads(result.stdout)
     return document

@@ -10,13 +10,13 @@ import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from inspect import CO_GENERATOR
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import ckpt
+from tests.support.cli import load_app
 
 _TOP = 1_000
 _GENERATED = "<string>"
@@ -75,8 +75,7 @@ def _name(frame: FrameType | None) -> str:
 
 
 if __name__ == "__main__":
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    command = script.load()
+    command = load_app()
     counted = count_upward(lambda: command(standalone_mode=False))
     lines = [f"{times:6} {pair}\n" for pair, times in (*counted.most_common(), ("calls upwards", counted.total()))]
     sys.stderr.writelines(lines)

@@ -8,16 +8,14 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-
-from typer.testing import CliRunner
 
 from ckpt import Inspection, inspect
 from ckpt.advice import Advice, Call, Code, Do, Instruction, Setting, Step
 from ckpt.advice.spelling import list_words, quote_line
 from ckpt.restart.book import AT_NEW
+from tests.support.cli import invoke
 from tests.support.remedies import remove
 from tests.support.spark.mutations import copied
 
@@ -28,8 +26,7 @@ LATER = (50, 51)  # versions that come once the advice was obeyed: the first is 
 
 def ckpt(*words: object) -> tuple[int, str]:
     """Exit code and output of a command."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    run = CliRunner().invoke(script.load(), [*map(str, words)], catch_exceptions=False)
+    run = invoke(*words)
     return run.exit_code, run.stdout
 
 

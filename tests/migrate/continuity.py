@@ -21,16 +21,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from typer.testing import CliRunner
 
 from tests.migrate.continuity_input import STOP
 from tests.migrate.continuity_new import fill_in, imported
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import Input
+from tests.support.cli import invoke
 from tests.support.spark import live, queries
 
 if TYPE_CHECKING:
@@ -142,8 +140,7 @@ def new(spark: SparkSession, folder: Path, cases: list[str]) -> None:
 
 def ckpt(*words: object) -> None:
     """Run the command in this process, so that it works with the session that is there."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    done = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
+    done = invoke(*words)
     if done.exit_code:
         raise RuntimeError(done.output)
 

@@ -12,10 +12,10 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.cli import invoke
 from tests.support.spark.answers import answer
 from tests.support.spark.queries import QUERIES, start
 from tests.support.spark.recording import digest
@@ -43,11 +43,7 @@ _PATIENCE_S = 300
 
 def told(checkpoint: Path, to: str, *words: str) -> dict[str, Any]:
     """What ckpt says of a switch, in this process, so that it compares state in the session that is there."""
-    from typer.testing import CliRunner
-
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    command = ["migrate", "changelog", str(checkpoint), "--to", to, "-o", "json", *words]
-    ran = CliRunner().invoke(script.load(), command, catch_exceptions=False)
+    ran = invoke("migrate", "changelog", checkpoint, "--to", to, "-o", "json", *words)
     document: dict[str, Any] = json.loads(ran.stdout)
     return document | {"exit": ran.exit_code}
 

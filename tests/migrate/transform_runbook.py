@@ -12,14 +12,12 @@ import subprocess
 import sys
 import time
 from contextlib import chdir
-from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from typer.testing import CliRunner
-
 from tests.migrate.continuity_new import replaced
+from tests.support.cli import invoke
 from tests.support.places import ROOT
 from tests.support.spark.queries import session
 
@@ -76,8 +74,7 @@ def run(words: list[str]) -> str:
                 break
         assert ran.returncode == 0, ran.stderr[-3000:]
         return ran.stdout
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    result = CliRunner().invoke(script.load(), [*words[1:], "--quiet"])
+    result = invoke(*words[1:], "--quiet")
     return result.stdout + result.stderr
 
 

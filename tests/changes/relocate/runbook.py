@@ -7,12 +7,10 @@ import os
 import re
 import shutil
 from contextlib import chdir
-from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from typer.testing import CliRunner
-
+from tests.support.cli import invoke
 from tests.support.places import ROOT, SAMPLES
 
 PAGE = ROOT / "docs" / "runbooks" / "relocate.md"
@@ -21,11 +19,9 @@ _BLOCK = re.compile(r"```console\n\$ ckpt (?P<words>[^\n]*)\n.*?```", re.S)
 
 def page() -> str:
     """Run the commands in their order, on a copy of the sample that the page names."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    app = script.load()
 
     def filled(block: re.Match[str]) -> str:
-        output = CliRunner().invoke(app, [*block["words"].split(), "--quiet"]).stdout
+        output = invoke(*block["words"].split(), "--quiet").stdout
         return f"```console\n$ ckpt {block['words']}\n{output.rstrip()}\n```"
 
     with TemporaryDirectory() as scratch, chdir(scratch):

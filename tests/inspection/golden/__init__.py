@@ -8,24 +8,21 @@ written by hand, from what was done to the sample, and never from an answer.
 
 import json
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import Any
 from unittest.mock import patch
 
-from typer.testing import CliRunner
-
 from ckpt.versions import Spark
 from tests.restart.oracle.answers import VERSIONS
+from tests.support.cli import invoke
 from tests.support.places import ANSWERS, SAMPLE_NAMES
 
 
 def answer(sample: str) -> dict[str, Any]:
     """What ckpt says of a sample now, without ckpt's own version; to be called in `tests.support.places.HERE`."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
     words = ["inspect", f"sample_checkpoints/{sample}", "--output", "json"]
     known = {spark: spark.rules for spark in map(Spark, VERSIONS)}  # so that a new version changes no answer
     with patch("ckpt.inspection.inspection.FORECAST", tuple(known)), patch("ckpt.restart.remedies.RULES", known):
-        result = CliRunner().invoke(script.load(), words, catch_exceptions=False)
+        result = invoke(*words)
     document: dict[str, Any] = json.loads(result.stdout)
     return {"exit_code": result.exit_code, **{key: value for key, value in document.items() if key != "ckpt"}}
 

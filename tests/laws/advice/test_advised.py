@@ -2,13 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from ckpt import inspect, preflight
 from ckpt.advice import Call, Hole, Known, Step
@@ -17,6 +14,7 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.preflight import Readiness
 from tests.laws.next_obeyed import deep_cases, oracle_cases
 from tests.restart.oracle.cases import Case
+from tests.support.cli import invoke
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
@@ -27,15 +25,9 @@ _WRONG = (2, 3)  # bad usage, and could not do it
 _OF_WHAT_IS_NOT_HERE = (Hole.COPY, Hole.QUERY, Hole.OLD_QUERY, Hole.URI, Hole.OUTPUT, Hole.VERSION, Hole.FILE)
 
 
-@cache
-def _app() -> Any:
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    return script.load()
-
-
 def run(call: Call, *more: str) -> tuple[int, dict[str, Any]]:
     """The exit code and the document of a call."""
-    result = CliRunner().invoke(_app(), [*list_words(call)[1:], *more, "-o", "json"], catch_exceptions=False)
+    result = invoke(*list_words(call)[1:], *more, "-o", "json")
     return result.exit_code, json.loads(result.stdout) if result.stdout else {"next": [], "refused": result.stderr}
 
 

@@ -20,7 +20,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
@@ -32,6 +31,7 @@ from tests.laws.hostile.measure import Cost, measured, run_here
 from tests.laws.hostile.mutants import mutate
 from tests.laws.hostile.test_secrets import SECRET, generated
 from tests.laws.hostile.test_shell import COMMAND, said
+from tests.support.cli import load_app
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_checkpoints"
@@ -252,8 +252,7 @@ def _facts(top: Path) -> Mapping[str, tuple[int, ...]]:
 
 def fuzz(numbers: range, keep: Path | None = None) -> Iterator[dict[str, Any]]:
     """Yield the faults of some mutants; each hundred of them gets a process, for one could end it."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    app = script.load()
+    app = load_app()
     with tempfile.TemporaryDirectory() as place:
         masters = {name: Master(SAMPLES / name, Path(place, "samples", name)) for name in NAMES}
         _warm_up(app, Path(place))

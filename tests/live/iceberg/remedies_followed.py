@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-
-from typer.testing import CliRunner
 
 from ckpt import Inspection, inspect
 from ckpt.advice import Advice, Do, Instruction, Setting
@@ -23,6 +20,7 @@ from tests.live.iceberg.cases import Case
 from tests.live.iceberg.record import Tables, asked, happened, to_json
 from tests.record.answers import Document, OneVersion, break_before
 from tests.record.worker import Session
+from tests.support.cli import invoke
 from tests.support.remedies import remove
 
 READ_LAST, WAITS = range(1020, 1030), range(1030, 1040)
@@ -104,8 +102,7 @@ def takes(advice: Advice) -> dict[str, Any]:
 
 
 def ckpt(*words: object) -> Any:
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    return CliRunner().invoke(script.load(), [*map(str, words)], catch_exceptions=False)
+    return invoke(*words)
 
 
 def obeyed(session: Session, case: Case, folder: Path) -> dict[str, Any]:

@@ -15,11 +15,8 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-
-from typer.testing import CliRunner
 
 from ckpt.changes.fixes.repair import repair
 from ckpt.changes.rewind.plan import Replayed
@@ -36,6 +33,7 @@ from tests.live.sink.mismatches import (
 )
 from tests.live.sink.remedies_followed import BATCHES
 from tests.live.sink.stateful import NEWEST, Numbers
+from tests.support.cli import invoke
 from tests.support.remedies import NOW, remove
 
 KEPT = Path(__file__).with_name("mismatches_repaired.tar.xz")
@@ -60,9 +58,8 @@ class Told:
 
 
 def _inspected(place: Path) -> Said:
-    (script,) = entry_points(group="console_scripts", name="ckpt")
     words = ["inspect", place / "checkpoint", "--sink", place / "out", "--spark", "4.2", "--progress", "sync"]
-    run = CliRunner().invoke(script.load(), [*map(str, words), "-o", "json"], catch_exceptions=False)
+    run = invoke(*words, "-o", "json")
     said: Said = json.loads(run.stdout)
     return said
 

@@ -11,17 +11,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from typer.testing import CliRunner
 
 from tests.conftest import Run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+from tests.support.cli import invoke
 from tests.support.remedies import obey, remove
 
 Batches = dict[int, list[int]]
@@ -54,8 +52,7 @@ def handoff(checkpoint: Path, *words: object) -> Run:
 
 def ckpt(*words: object) -> Run:
     """What a command answers, in this process."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    result = CliRunner().invoke(script.load(), [str(word) for word in words], catch_exceptions=False)
+    result = invoke(*words)
     return Run(result.exit_code, result.stdout, result.stderr)
 
 

@@ -19,17 +19,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from docs.generate.sessions import RUNBOOK, runbook
 from tests.changes.fixes.async_gap import kafka_query
 from tests.changes.fixes.async_gap.runbook import RECORDS, ROLE, TOPIC, starting
 from tests.record.worker import Worker
+from tests.support.cli import invoke
 from tests.support.services.kafka import SPARK
 from tests.support.spark import topics
 from tests.support.spark.live import EVERY_CASE, Here
@@ -286,8 +286,7 @@ def _copied(topic: str) -> dict[Position, Position]:
 
 def _ckpt(status: int, *words: object) -> Any:
     """Run the command; its JSON."""
-    (script,) = entry_points(group="console_scripts", name="ckpt")
-    done = CliRunner().invoke(script.load(), [*map(str, words), "-o", "json"], catch_exceptions=False)
+    done = invoke(*words, "-o", "json")
     assert done.exit_code == status, done.stderr + done.stdout
     return json.loads(done.stdout)
 
