@@ -18,7 +18,7 @@ from ckpt.migrate.switches import (
 )
 from ckpt.model import Provider
 
-from .blocks import Block, Command, Heading, Headline, Item, Next, Tone, bullets, show_warnings, spell
+from .blocks import Block, Command, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, show_warnings, spell
 from .book import BOOK
 from .document import DocumentKeys
 from .inspection import CheckpointKeys, RestartKeys
@@ -156,14 +156,14 @@ class ProviderReport(Report[ProviderMove]):
     """Report of ``ckpt migrate provider``."""
 
     keys = ProviderDocument
-    parts = (
-        lambda move: show_title(move.handoff.inspection),
-        *(_show_move, _show_why, _show_operators, _show_steps, _show_remains, _show_next),
-    )
 
     @property
     def exit(self) -> Exit:
         return _choose_exit(self.record)
+
+    def page(self) -> Page:
+        parts = (_show_move, _show_why, _show_operators, _show_steps, _show_remains, _show_next)
+        return page_of(show_title(self.record.handoff.inspection), *(part(self.record) for part in parts))
 
 
 class RealTimeDocument(
@@ -213,13 +213,12 @@ class RealTimeReport(Report[RealTimeMove]):
     """Report of ``ckpt migrate real-time``."""
 
     keys = RealTimeDocument
-    parts = (
-        lambda move: show_title(move.inspection),
-        _show_real_time,
-        lambda move: [forecast_cases([move.forecast])],
-        *(_show_how, _show_needs, lambda move: show_warnings(move.warnings), _show_start),
-    )
 
     @property
     def exit(self) -> Exit:
         return _choose_exit(self.record)
+
+    def page(self) -> Page:
+        move = self.record
+        how = (_show_real_time(move), [forecast_cases([move.forecast])], _show_how(move), _show_needs(move))
+        return page_of(show_title(move.inspection), *how, show_warnings(move.warnings), _show_start(move))
