@@ -314,7 +314,7 @@ class PartitionState(NamedTuple):
     files: int
     num_keys: int | None  # where a RocksDB zip of exactly the needed version records it
     newest_version: int | None
-    replay_versions: int | None  # delta or changelog files that a load of the needed version replays
+    replay_versions: Annotated[int | None, "how many versions a load of the required one replays"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,20 @@
 Apart from the options of all commands: a command that only reads loads nothing of ``ckpt.changes``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from ckpt.advice import Option, join
-from ckpt.changes.apply import ApplyOptions
+from ckpt.changes.apply import ApplyOptions, ChangeResult
 from ckpt.errors import UsageError
 from ckpt.inspection.activity import must_be_seconds
 
 from . import options
+from .render.change import ChangeReport
+from .report import emit
 from .watching import watch_bytes
 
 
@@ -39,6 +41,24 @@ class ChangeOptions(options.CommonOptions):
     grace: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
     ] = 30.0
+
+    def run(
+        self,
+        planner: Callable[..., ChangeResult[Any]],
+        report: Callable[..., ChangeReport[Any]],
+        *places: object,
+        of_plan: Sequence[str],
+        accepted: AcceptOptions | None = None,
+        **arguments: object,
+    ) -> NoReturn:
+        """Plan a change, carry it out if that is asked for, and report it.
+
+        ``of_plan`` names the arguments that do not go with ``--undo``. Raises UsageError.
+        """
+        named = {name: None if arguments[name] is False else arguments[name] for name in of_plan}
+        how = self.how(named, accepted)
+        plan, receipt = planner(*places, storage_options=self.storage_options, **arguments, **how)
+        emit(report(plan, receipt, backup=self.backup), self.output)
 
     def how(self, of_plan: Mapping[str, object] | None = None, accepted: AcceptOptions | None = None) -> ApplyOptions:
         """How a plan is carried out; standard error says why nothing happens for some seconds.

@@ -8,7 +8,6 @@ import ckpt
 
 from . import change_options, options
 from .render.pruning import PruneReport
-from .report import emit
 
 
 def prune(
@@ -34,11 +33,11 @@ def prune(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.prune(
+    change.run(
+        ckpt.prune,
+        PruneReport,
         checkpoint,
-        storage_options=change.storage_options,
+        of_plan=("keep_batches", "superseded"),
         keep_batches=keep_batches,
         superseded=superseded,
-        **change.how({"keep_batches": keep_batches, "superseded": superseded or None}),
     )
-    emit(PruneReport(plan, receipt, backup=change.backup), change.output)

@@ -8,7 +8,6 @@ import ckpt
 
 from . import change_options, options
 from .render.relocation import RelocationReport
-from .report import emit
 
 
 def relocate(
@@ -27,5 +26,4 @@ def relocate(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.relocate(checkpoint, storage_options=change.storage_options, to=to, **change.how({"to": to}))
-    emit(RelocationReport(plan, receipt, backup=change.backup), change.output)
+    change.run(ckpt.relocate, RelocationReport, checkpoint, of_plan=("to",), to=to)

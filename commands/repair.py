@@ -9,7 +9,6 @@ from ckpt.changes.fixes.repair import FixName
 
 from . import change_options, options
 from .render.ways import WaysReport
-from .report import emit
 
 
 def repair(
@@ -37,14 +36,15 @@ def repair(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.repair(
+    change.run(
+        ckpt.repair,
+        WaysReport,
         checkpoint,
-        storage_options=change.storage_options,
+        of_plan=("choose", "query_id", "sink"),
+        accepted=accepted,
         query_id=query_id,
         choose=choose,
         leftovers=leftovers,
         spark=spark or (),
         sink=sink,
-        **change.how({"choose": choose, "query_id": query_id, "sink": sink}, accepted),
     )
-    emit(WaysReport(plan, receipt, backup=change.backup), change.output)

@@ -9,7 +9,6 @@ from ckpt.changes.fixes.repair_async import Strategy
 
 from . import change_options, options
 from .render.ways import RepairReport
-from .report import emit
 
 
 def repair_async(
@@ -32,12 +31,13 @@ def repair_async(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.repair_async(
+    change.run(
+        ckpt.repair_async,
+        RepairReport,
         checkpoint,
-        storage_options=change.storage_options,
+        of_plan=("sink",),
+        accepted=accepted,
         strategy=strategy,
         spark=spark or (),
         sink=sink,
-        **change.how({"sink": sink}, accepted),
     )
-    emit(RepairReport(plan, receipt, backup=change.backup), change.output)

@@ -9,7 +9,6 @@ from ckpt.changes.rewind.plan import Replayed
 
 from . import change_options, options
 from .render.rewind import RewindReport
-from .report import emit
 
 
 def rewind(
@@ -35,14 +34,15 @@ def rewind(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.rewind(
+    change.run(
+        ckpt.rewind,
+        RewindReport,
         checkpoint,
-        storage_options=change.storage_options,
+        of_plan=("to_batch", "to_sink_version", "sink"),
+        accepted=accepted,
         to_batch=to_batch,
         to_sink_version=to_sink_version,
         restore_sink=restore_sink,
         replay=replay,
         sink=sink,
-        **change.how({"to_batch": to_batch, "to_sink_version": to_sink_version, "sink": sink}, accepted),
     )
-    emit(RewindReport(plan, receipt, backup=change.backup), change.output)

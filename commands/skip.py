@@ -4,7 +4,6 @@ import ckpt
 
 from . import change_options, options
 from .render.skip import SkipReport
-from .report import emit
 
 
 def skip(
@@ -21,7 +20,4 @@ def skip(
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
-    plan, receipt = ckpt.skip(
-        checkpoint, storage_options=change.storage_options, sink=sink, **change.how({"sink": sink})
-    )
-    emit(SkipReport(plan, receipt, backup=change.backup), change.output)
+    change.run(ckpt.skip, SkipReport, checkpoint, of_plan=("sink",), sink=sink)

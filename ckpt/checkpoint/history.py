@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ckpt.checkpoint.checkpoint import SOURCES, STATE, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs, name_folder, source_folder
@@ -29,10 +29,10 @@ class Batch(NamedTuple):
     """One planned batch, from its offset file."""
 
     batch_id: int
-    timestamp_ms: int | None
+    timestamp_ms: Annotated[int | None, "when it was planned"]
     watermark_ms: int | None
     committed: bool
-    unreadable: str | None  # why its offset file cannot be read
+    unreadable: Annotated[str | None, "why its offsets cannot be read"]
     advanced: tuple[Advance | None, ...]  # per source, from the nearest earlier batch; None: not known
 
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from ckpt.checkpoint.checkpoint import Checkpoint, Log
-from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.history import Batch, Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import RatedFinding, Space
 from ckpt.live.outlook import SourceOutlook
-from ckpt.model import Json, Kind, OffsetMetadata, Provider, StateVariable, Unreadable
+from ckpt.model import Json, Kind, OffsetMetadata, PartitionState, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress
 
@@ -72,12 +72,7 @@ class _Advance(Keys):
     unit: Annotated[str, "what the amount counts"]
 
 
-class _Batch(Keys):
-    batch_id: int
-    timestamp_ms: Annotated[int | None, "when it was planned"]
-    watermark_ms: int | None
-    committed: bool
-    unreadable: Annotated[str | None, "why its offsets cannot be read"]
+class _Batch(Keys, record=Batch, keys="batch_id timestamp_ms watermark_ms committed unreadable advanced"):
     advanced: Annotated[tuple[Annotated[_Advance | None, "null if unknown"], ...], "one element per source"]
 
 
@@ -161,12 +156,7 @@ class RestartKeys(Keys):
     ]
 
 
-class _Partition(Keys):
-    partition: int
-    bytes: int
-    num_keys: int | None
-    newest_version: int | None
-    replay_versions: Annotated[int | None, "how many versions a load of the required one replays"]
+class _Partition(Keys, record=PartitionState, keys="partition bytes num_keys newest_version replay_versions"): ...
 
 
 class _Family(Keys):

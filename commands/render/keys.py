@@ -61,9 +61,10 @@ def key_types(keys: type) -> dict[str, Any]:
     return {name: hints[name] for name in keys.order or hints}
 
 
-def _own_types(kind: type) -> dict[str, Any]:
-    names = {name: hint for name, hint in get_annotations(kind).items() if name not in ("order", "_source")}
-    alone = type(kind.__name__, (), {"__annotations__": names})
+def _own_types(kind: type, only: str | None = None) -> dict[str, Any]:
+    """The types of the fields that a class declares itself, or of one of them."""
+    own = {name: hint for name, hint in get_annotations(kind).items() if only in (None, name)}
+    alone = type(kind.__name__, (), {"__annotations__": own})
     return get_type_hints(alone, vars(sys.modules[kind.__module__]), include_extras=True)
 
 
@@ -78,8 +79,7 @@ def _type_in(record: type | str | None, name: str) -> Any:
             getter = named.fget if isinstance(named, property) else named.func
             return get_type_hints(getter, include_extras=True)["return"]
         if name in get_annotations(base):
-            alone = type(name, (), {"__annotations__": {name: get_annotations(base)[name]}})
-            return get_type_hints(alone, vars(sys.modules[base.__module__]), include_extras=True)[name]
+            return _own_types(base, name)[name]
     raise AttributeError(f"{record} has no {name}")
 
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from ckpt.advice import words
 from ckpt.checkpoint.sources.kind import Unit
-from ckpt.inspection.checks.sink import SinkOutcome
+from ckpt.inspection.checks.sink import SinkOutlook
 from ckpt.inspection.inspection import Inspection
-from ckpt.live.outlook import Fate, SourceOutcome, SourceOutlook
+from ckpt.live.outlook import Fate, PartOutlook, SourceOutcome, SourceOutlook
 from ckpt.live.records import Answer, DeltaNow, IcebergNow
-from ckpt.live.sink.records import SinkKind
+from ckpt.live.sink.records import SinkKind, SinkWriter
 from ckpt.texts import instant, plural
 
 from .blocks import Block, Heading, Item
@@ -44,8 +44,7 @@ class _Topic(Keys):
     partitions: Annotated[tuple[int, ...], lambda named: named[1].partitions]
 
 
-class _LivePartition(Keys):
-    topic: Annotated[str, lambda outlook: outlook.part[0]]
+class _LivePartition(Keys, record=PartOutlook, keys="topic partition fate from_ to earliest latest waiting lost"):
     partition: Annotated[int, lambda outlook: outlook.part[1]]
     fate: Annotated[Fate, "see [sources](sources.md)"]
     from_: Annotated[int | None, "where the next batch starts; null: the partition is new", of("start")]
@@ -56,8 +55,6 @@ class _LivePartition(Keys):
         lambda outlook: getattr(outlook.now, "earliest", None),
     ]
     latest: Annotated[int | None, "the offset after the last one", lambda outlook: getattr(outlook.now, "latest", None)]
-    waiting: int
-    lost: int
 
 
 def _of_answer(name: str, *kinds: type[Answer]) -> Callable[[SourceOutlook], Any]:
@@ -128,15 +125,13 @@ def show_sink(inspection: Inspection) -> Iterator[Block]:
         yield Item(f"batch {writer.last_batch} of this query was written there at {instant(writer.updated_ms)}")
 
 
-class _Writer(Keys):
-    app_id: Annotated[str, "a query id, or a `txnAppId`"]
-    last_batch: Annotated[int, "its batch id, or `txnVersion`"]
-    updated_ms: Annotated[int | None, "when that was written"]
-    expired: Annotated[bool, "the table has forgotten it"]
-    taken_back: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose rows a RESTORE of the table took back"]
+class _Writer(Keys, record=SinkWriter, keys="app_id last_batch updated_ms expired taken_back"): ...
 
 
-class SinkKeys(Keys):
+_SINK = "uri kind outcome said next_batch last_batch dropped lacks query_id read_from writers"
+
+
+class SinkKeys(Keys, record=SinkOutlook, keys=_SINK):
     """A sink that was asked about."""
 
     uri: Annotated[str, "as given", of("log.uri")]
@@ -145,12 +140,5 @@ class SinkKeys(Keys):
         "`unknown`: another one, or ckpt cannot read it; a plugin of `ckpt.sinks` may name others",
         of("log.kind"),
     ]
-    outcome: Annotated[SinkOutcome, "what becomes of the batches of the next start ([sinks](sink.md))"]
-    said: Annotated[str, "one sentence for people; its words are not fixed"]
-    next_batch: Annotated[int | None, "that the next start runs first; null if that is unknown"]
-    last_batch: Annotated[int | None, "the newest that the sink has: in a table, of this query"]
-    dropped: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose new rows will be dropped"]
-    lacks: Annotated[tuple[int, int] | None, "`[from, to]`: batches that are committed and not in the sink"]
-    query_id: Annotated[str | None, "the id that a lost `metadata` had, if only one query has written to the table"]
     read_from: Annotated[str | None, "of an Iceberg table, the metadata file that was read", of("log.read_from")]
     writers: Annotated[tuple[_Writer, ...], "of a Delta or Iceberg table, the latest first", of("log.writers")]

@@ -1,13 +1,13 @@
 """A report of a command: exit code, page and document."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from ckpt.texts import mask_secrets
 
-from .blocks import Page, change_texts
+from .blocks import Block, Page, change_texts, page_of
 from .keys import Keys, as_json, derive
 
 Record = TypeVar("Record")
@@ -38,6 +38,7 @@ class Report(Generic[Record]):
     record: Record
 
     keys: ClassVar[type[Keys] | None] = None  # None: the fields of the record
+    parts: ClassVar[tuple[Callable[[Any], Iterable[Block]], ...]] = ()
 
     def __init_subclass__(cls) -> None:
         for record in get_args(next(iter(vars(cls).get("__orig_bases__", ())), None)):
@@ -60,7 +61,7 @@ class Report(Generic[Record]):
 
     def page(self) -> Page:
         """For people: blocks, which a layout turns into text."""
-        raise NotImplementedError
+        return page_of(*(part(self.record) for part in self.parts))
 
     def html(self) -> str:
         """For a browser: a document without the secrets in it. Raises CkptError where a package is missing."""

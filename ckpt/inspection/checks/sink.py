@@ -8,7 +8,7 @@ or a later one (``SparkWrite``). None looks at the rows. Iceberg alone computes 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from ckpt.advice import Advice, Code, Do, Words, advise, do, join, words
 from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
@@ -52,14 +52,16 @@ class SinkOutlook:
     """A sink compared with a checkpoint."""
 
     log: SinkLog
-    outcome: SinkOutcome
-    said: str  # one sentence without a full stop
-    next_batch: int | None = None  # that the next start runs first
-    last_batch: int | None = None  # of this query that the sink has
-    dropped: Batches | None = None  # batches with new rows that the sink will drop, or may
-    lacks: Batches | None = None  # batches that are committed and not in the sink
+    outcome: Annotated[SinkOutcome, "what becomes of the batches of the next start ([sinks](sink.md))"]
+    said: Annotated[str, "one sentence for people; its words are not fixed"]
+    next_batch: Annotated[int | None, "that the next start runs first; null if that is unknown"] = None
+    last_batch: Annotated[int | None, "the newest that the sink has: in a table, of this query"] = None
+    dropped: Annotated[Batches | None, "`[from, to]`: batches whose new rows will be dropped"] = None
+    lacks: Annotated[Batches | None, "`[from, to]`: batches that are committed and not in the sink"] = None
     forget_from: int | None = None  # the first batch that the sink has to forget so that it drops none
-    query_id: str | None = None  # that ``metadata`` may have had, where it is lost
+    query_id: Annotated[str | None, "the id that a lost `metadata` had, if only one query has written to the table"] = (
+        None
+    )
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     keeps_no_ids: bool = False  # no query ever wrote to it by batch id, so it drops none
     by_code: bool = False  # it holds if foreachBatch of the query writes there with a txnAppId

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from ckpt.formats.names import CompactibleLog
 from ckpt.restart.sinks import NAMED_SINKS, SINKS, Sink
@@ -30,11 +31,13 @@ class SinkKind(StrEnum):
 class SinkWriter:
     """One writer of a table: a streaming query, or in Delta code with ``txnAppId``."""
 
-    app_id: str
-    last_batch: int  # the batch id, or txnVersion, of its last transaction
-    updated_ms: int | None  # when that was
-    expired: bool  # the table forgets it, and accepts its batches again
-    taken_back: tuple[int, int] | None = None  # first and last batch whose rows a RESTORE of the table took back
+    app_id: Annotated[str, "a query id, or a `txnAppId`"]
+    last_batch: Annotated[int, "its batch id, or `txnVersion`"]
+    updated_ms: Annotated[int | None, "when that was written"]
+    expired: Annotated[bool, "the table has forgotten it"]
+    taken_back: Annotated[
+        tuple[int, int] | None, "`[from, to]`: batches whose rows a RESTORE of the table took back"
+    ] = None
     restored_to: int | None = None  # the version to which that RESTORE took it
     kept: int | None = None  # the newest batch before those whose rows it has; None: none, or not known
     gaps: tuple[tuple[int, int], ...] = ()  # of Delta: batches between its transactions that it has none of, as ranges
