@@ -21,7 +21,7 @@ from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.remedies import remove
-from tests.support.services.fixtures import Upload
+from tests.support.services.fixtures import Upload, storage_words
 
 BROKEN = "aggregation-changelog-4.2"
 
@@ -166,7 +166,7 @@ def held_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_to_s3_and_back(s3: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     uri = s3.upload(SAMPLES / "aggregation-changelog-4.2")
     bucket = uri.rpartition("/")[0]
-    words = [word for key, value in s3.options.items() for word in ("--storage-options", f"{key}={value}")]
+    words = storage_words(s3.options)
     for source, to in ((uri, tmp_path / "a"), (tmp_path / "a", f"{bucket}/b"), (f"{bucket}/b", f"{bucket}/c")):
         run = ckpt("copy", source, to, *words, "-o", "json")
         assert run.exit_code == 0, run.stderr + str(run.json()["wrong_checksums"])

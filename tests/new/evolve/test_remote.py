@@ -20,19 +20,12 @@ from tests.new.evolve.test_command import COUNT, FILES, MORE, OLD, SUM, describe
 from tests.new.refusing import files, nothing_is_left
 from tests.new.rewrite.test_remote import looked_at
 from tests.support.places import SAMPLES
-from tests.support.services.fixtures import Upload
+from tests.support.services.fixtures import USUAL, Upload, uploads
 from tests.support.services.s3 import S3Server
 from tests.support.spark.live import EVERY_CASE
 
-KINDS = ("memory_uri", *(pytest.param(kind, marks=pytest.mark.service) for kind in ("s3_uri", "hdfs_uri")))
+upload = uploads(*USUAL)
 SAMPLE = SAMPLES / "aggregation-changelog-4.2"
-
-
-@pytest.fixture(params=KINDS)
-def upload(request: pytest.FixtureRequest) -> Upload:
-    """Each kind of place in turn."""
-    kind: Upload = request.getfixturevalue(request.param)
-    return kind
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +69,7 @@ def test_it_is_written_there_and_back_as_here(upload: Upload, sample: Path, tmp_
     assert can_start(QueryDescription.read(str(tmp_path / "query.json")), f"{old}-new", options)
 
 
-@pytest.mark.parametrize("upload", [KINDS[0], *KINDS[1 if EVERY_CASE else 2 :]], indirect=True)
+@pytest.mark.parametrize("upload", [USUAL[0], *USUAL[1 if EVERY_CASE else 2 :]], indirect=True)
 def test_a_file_that_is_refused_leaves_nothing(
     upload: Upload, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,21 +13,13 @@ from ckpt.versions import Progress
 from tests.new.fill.test_import_state import exported
 from tests.new.refusing import files, nothing_is_left
 from tests.support.places import SAMPLES
-from tests.support.services.fixtures import Upload
+from tests.support.services.fixtures import USUAL, Upload, uploads
 from tests.support.services.s3 import S3Server
 from tests.support.spark.live import EVERY_CASE
 
-KINDS = ["memory_uri", "s3_uri", "hdfs_uri"]
-MARKS = dict.fromkeys(KINDS[1:], pytest.mark.service)
+upload = uploads(*USUAL)
 SAMPLE = SAMPLES / "aggregation-changelog-4.2"
 FORM: dict[str, Any] = {"provider": "hdfs", "partitions": 3}
-
-
-@pytest.fixture(params=[pytest.param(kind, marks=MARKS.get(kind, ())) for kind in KINDS])
-def upload(request: pytest.FixtureRequest) -> Upload:
-    """Each kind of place in turn."""
-    found: Upload = request.getfixturevalue(request.param)
-    return found
 
 
 def looked_at(uri: str, options: dict[str, str]) -> tuple[list[str], list[str], bool]:
@@ -74,8 +66,8 @@ MAKING: dict[str, Callable[[str, str, str, dict[str, str]], Any]] = {
 @pytest.mark.parametrize(
     ("upload", "command"),
     [
-        *(pytest.param(kind, "rewrite", marks=MARKS.get(kind, ())) for kind in KINDS),
-        ("memory_uri", "import-state"),
+        *(("memory_uri", command) for command in MAKING),
+        *(pytest.param(kind, "rewrite", marks=pytest.mark.service) for kind in ("s3_uri", "hdfs_uri")),
     ],
     indirect=["upload"],
 )
