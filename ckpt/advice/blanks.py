@@ -58,25 +58,14 @@ class Known:
 
     def name(self, blank: Blank) -> str | None:
         """Return what fills a blank; None where that is unknown."""
-        match blank:
-            case Blank.CHECKPOINT:
-                return self.checkpoint
-            case Blank.PATH:
-                return self._name_places()
-            case Blank.BATCH:
-                return self._find_batch()
-
-    def _name_places(self) -> str | None:
-        """The places in few words."""
+        if blank is Blank.CHECKPOINT:
+            return self.checkpoint
         if not self.paths:
             return None
         first, *others = self.paths
+        if blank is Blank.BATCH:
+            numbers = "".join(char if char.isdecimal() else " " for char in first.rpartition("/")[2]).split()
+            return numbers[0] if numbers else None
         if not others:
             return first or "the checkpoint"
         return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
-
-    def _find_batch(self) -> str | None:
-        """The first number in the name of the first place."""
-        name = self.paths[0].rpartition("/")[2] if self.paths else ""
-        digits = "".join(char if char.isdecimal() else " " for char in name).split()
-        return digits[0] if digits else None

@@ -167,11 +167,6 @@ class Advice:
         return Advice(tuple(_mark(step, stops=only_copy and not helps) for step in self.steps))
 
     @property
-    def needs_copy(self) -> bool:
-        """True if one of the steps needs a copy of the checkpoint."""
-        return any(step.needs_copy for step in self.all_steps())
-
-    @property
     def repairs(self) -> bool:
         """True if one of the steps runs or names a repair."""
         return any(step.repairs for step in self.all_steps())

@@ -20,8 +20,8 @@ from ckpt.model import Json, Operator
 from ckpt.restart.sinks import SINKS
 from ckpt.state.export.targets import ExportTarget, Format
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import BLURRED, Column, Holds, type_names
-from ckpt.state.reading.initial import InitialPlan, InitialShape, plan_initial_state
+from ckpt.state.reading.columns import BLURRED, Holds, type_names
+from ckpt.state.reading.initial import InitialColumn, InitialPlan, InitialShape, plan_initial_state
 from ckpt.state.reading.reading import Question
 from ckpt.texts import instant
 from ckpt.values import Value
@@ -110,10 +110,9 @@ class TransformPlan:
         return bool(self.aggregates) and all(kept.aggregate.fold for kept in self.aggregates)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[InitialColumn, ...]:
         """The columns of the initial state as a file format has to hold them."""
-        shapes = (*self.shape.keys, *self.shape.state)
-        return tuple(Column(column.name, column.path, column.places, column.type) for column in shapes)
+        return (*self.shape.keys, *self.shape.state)
 
     @property
     def watermark_ms(self) -> int:
@@ -162,8 +161,7 @@ class TransformPlan:
     @property
     def times(self) -> bool:
         """True if key or state hold times that depend on a time zone in Python."""
-        columns = (*self.shape.keys, *self.shape.state)
-        return any("timestamp" in type_names(column.type) for column in columns)
+        return any("timestamp" in type_names(column.type) for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +240,8 @@ def plan_transform(
         raise TransformRefused(continuation, BOOK.text("transform_refused", uri=uri, why=continuation.refused))
     chosen = batch if continuation.batch is None else continuation.batch
     initial = plan_initial_state(Question(uri, RequestedPart(operator), batch=chosen), storage_options, spark)
-    for column in (*initial.shape.keys, *initial.shape.state):
+    plan = TransformPlan(continuation, api, kind, initial, continuation.inspection.checkpoint.operators)
+    for column in plan.columns:
         if "`" in column.name:
             raise CkptError(f"{uri}: column {column.name}: ckpt writes no code for a name with a backquote")
-    return TransformPlan(continuation, api, kind, initial, continuation.inspection.checkpoint.operators)
+    return plan

@@ -1,11 +1,10 @@
 """The checkpoints below some roots, read when a statement needs them, and each no further than it needs."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import fspath
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from ckpt.errors import CkptError, StorageError, UsageError
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.scan.rows import make_unreadable_row
 from ckpt.inspection.scan.scan import discover
-from ckpt.model import Location
 from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.base import Listing, ReadRequest
 from ckpt.tables.filters import find_equalities
@@ -103,13 +101,12 @@ class Catalog:
         why = "several checkpoints end so" if fits else "it is not among the checkpoints below the roots"
         raise UsageError(f"state('{mask_secrets(name)}'): {why}")
 
-    def read_table(self, table: TableDeclaration, only: str | None) -> Iterator[Any]:
-        """The record batches of a table, or of one checkpoint in it."""
+    def read_table(self, table: TableDeclaration, equal: Mapping[str, Any]) -> Iterator[Any]:
+        """The record batches of a table, or of one checkpoint in it; ``equal`` are values by column."""
+        only = equal["checkpoint"].as_py() if "checkpoint" in equal else None
         uris = [uri for uri in self.checkpoints if only in (None, uri)]
-        remote = any(not self.checkpoints[uri].local for uri in uris)
-        if not remote:
-            for uri in uris:
-                yield self._read(uri, table)
+        if all(self.checkpoints[uri].local for uri in uris):
+            yield from (self._read(uri, table) for uri in uris)
             return
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-sql") as pool:
             yield from pool.map(lambda uri: self._read(uri, table), uris)
@@ -161,13 +158,6 @@ class _Reader:
         return pa.RecordBatchReader.from_batches(self.projected_schema, self.batches)
 
 
-def _choose(batches: Iterator[Any], names: Sequence[str], condition: Any) -> Iterator[Any]:
-    """The rows of batches that meet a condition, with some of the columns."""
-    for batch in batches:
-        fitting = batch if condition is None else batch.filter(condition)
-        yield fitting.select(names)
-
-
 ReadRows: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Any]]
 """Reads record batches of all columns; rows without the given values, by column, may be left out."""
 
@@ -188,7 +178,8 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
         """Answer as a scanner does, for DuckDB: with a reader that starts no threads, which would outlive it."""
         schema = self._schema if columns is None else pa.schema([self._schema.field(name) for name in columns])
         batches = self._watch(find_equalities(filter, self._schema))
-        return _Reader(schema, _choose(batches, schema.names, filter))
+        fitting = (batch if filter is None else batch.filter(filter) for batch in batches)
+        return _Reader(schema, (batch.select(schema.names) for batch in fitting))
 
     def _watch(self, equal: Mapping[str, Any]) -> Iterator[Any]:
         """Remember why a reading failed: DuckDB has only a text of it."""
@@ -197,22 +188,3 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
         except BaseException as error:
             self._catalog.failure = error
             raise
-
-
-def make_log_table(catalog: Catalog, table: TableDeclaration) -> LazyTable:
-    """Return one of ``TABLES``; nothing is read yet."""
-
-    def read_rows(equal: Mapping[str, Any]) -> Iterator[Any]:
-        only = equal.get("checkpoint")
-        return catalog.read_table(table, None if only is None else only.as_py())
-
-    return LazyTable(catalog, table.schema, read_rows)
-
-
-def open_catalog(roots: Sequence[Location], storage_options: Mapping[str, str] | None, depth: int | None) -> Catalog:
-    """Take roots; nothing is listed yet. Raises UsageError."""
-    if depth is not None and depth < 0:
-        raise UsageError.of("{--depth} has to be 0 or more")
-    if not roots:
-        raise UsageError("name a checkpoint, or a folder above checkpoints")
-    return Catalog(tuple(dict.fromkeys(fspath(root) for root in roots)), storage_options or {}, depth)

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from os import fspath
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -11,7 +13,7 @@ import pyarrow as pa
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import Location
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.tables.catalog import Catalog, make_log_table, open_catalog
+from ckpt.tables.catalog import Catalog, LazyTable
 from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
 from ckpt.tables.log_tables import TABLES
 
@@ -103,10 +105,15 @@ def connect(
     [(0, 51), (1, 49)]
 
     """
-    session = _Session(open_catalog(roots, storage_options, depth))
+    if depth is not None and depth < 0:
+        raise UsageError.of("{--depth} has to be 0 or more")
+    if not roots:
+        raise UsageError("name a checkpoint, or a folder above checkpoints")
+    catalog = Catalog(tuple(dict.fromkeys(fspath(root) for root in roots)), storage_options or {}, depth)
+    session = _Session(catalog)
     connection = open_engine(_PURPOSE, {})
     for table in TABLES.values():
-        connection.register(table.name, make_log_table(session.catalog, table))
+        connection.register(table.name, LazyTable(catalog, table.schema, partial(catalog.read_table, table)))
     kinds = ["VARCHAR", *_ARGUMENTS.values(), "BOOLEAN"]
     connection.create_function(_NAME, session.name_state, kinds, "VARCHAR", null_handling="special")
     connection.execute(_STATE)

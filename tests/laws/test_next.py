@@ -102,7 +102,7 @@ def _helped_without_copy(case: Case, folder: Path) -> list[str]:
         rated.finding.key
         for rated in troubles
         if rated.advice
-        and rated.advice.needs_copy
+        and any(step.needs_copy for step in rated.advice.all_steps())
         and not _names_calls(rated.advice)
         and rated.finding.diagnosis is not REPLAY_FROM_BEGINNING  # which can be accepted as it is
     }
