@@ -40,12 +40,12 @@ from ckpt.new.rehearsal import (
     RehearsedBatch as RehearsedBatch,
     RehearsedQuery as RehearsedQuery,
 )
+from ckpt.new.request import Rewriting as Rewriting
 from ckpt.new.rewrite.plan import (
     PlannedState as PlannedState,
     Rewrite as Rewrite,
     RewrittenUnit as RewrittenUnit,
 )
-from ckpt.new.rewrite.rewrite import Rewriting as Rewriting
 from ckpt.query.compare_queries import Knowledge as Knowledge
 from ckpt.query.description import (
     DescribedOperator as DescribedOperator,

@@ -82,7 +82,8 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
-    from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
+    from ckpt.new.carry_over import evolve_checkpoint
+    from ckpt.new.request import NewCheckpoint, Rewriting
 
     described = _describe(to, output_mode, checkpoint, storage_options)
     old = read_query(from_query)
@@ -91,7 +92,8 @@ def evolve(
         raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
     into = None
     if new is not None:
-        into = NewCheckpoint(uri=new, new_id=new_id, plan=plan, jobs=jobs, engine=engine, watcher=how.get("watcher"))
+        making: Rewriting = {"plan": plan, "jobs": jobs, "engine": engine, "watcher": how.get("watcher")}
+        into = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **making)
     return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
 
 

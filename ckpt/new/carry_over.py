@@ -6,9 +6,9 @@ files are copied from where they are, or from memory where the plan changes them
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import fspath
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from ckpt.changes.apply import ApplyOptions, ChangeResult, Receipt, run_change
 from ckpt.changes.backup import choose_options
@@ -18,28 +18,14 @@ from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.model import Location
 from ckpt.new.book import BOOK
 from ckpt.new.copy.copy import Vanished, copy_selected
-from ckpt.new.copy.placing import Placing, Watcher, check_apart, open_new
+from ckpt.new.copy.placing import Placing, check_apart, open_new
 from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan, judge_evolution, plan_evolution
+from ckpt.new.request import NewCheckpoint
 from ckpt.query.description import QueryDescription
 from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.storage import Storage, open_storage
 
-if TYPE_CHECKING:
-    from ckpt.new.exchange import Exchange
-
 _TRIES = 3  # how often it is planned, if the query deletes files of the newest batch meanwhile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewCheckpoint:
-    """A request for a new checkpoint: where it is, and who writes it."""
-
-    uri: str
-    new_id: bool = False
-    plan: bool = False  # only say what would be written
-    jobs: int | None = None  # processes at a time; None: as many as are worth it
-    engine: "Exchange | None" = None  # who makes state files, if not processes of this machine
-    watcher: Watcher | None = None
 
 
 def evolve_checkpoint(
@@ -59,7 +45,7 @@ def evolve_checkpoint(
         raise UsageError("name the changed query")
     if new is not None:
         assert query is not None
-        return ChangeResult(_write_new(query, wanted, uri, storage_options or {}, new), Receipt())
+        return ChangeResult(_write_new(query, wanted, uri, new), Receipt())
 
     def plan_in_place(storage: Storage) -> EvolvePlan:
         assert query is not None
@@ -68,16 +54,13 @@ def evolve_checkpoint(
     return run_change(EvolvePlan, plan_in_place, uri, storage_options, **how)
 
 
-def _write_new(
-    query: QueryDescription, wanted: EvolveOptions, uri: str, options: Mapping[str, str], new: NewCheckpoint
-) -> EvolvePlan:
+def _write_new(query: QueryDescription, wanted: EvolveOptions, uri: str, new: NewCheckpoint) -> EvolvePlan:
     """Write a new checkpoint; nothing is left of it where that is refused or fails. Raises as ``evolve``."""
     if new.plan and new.engine is not None:
         raise UsageError(BOOK.text("evolve_plan_here"))
     check_apart(uri, new.uri)
-    own = choose_options(uri, options)
-    tasks_write = new.engine is not None
-    storage, placing = open_storage(uri, own), open_new(new.uri, options, tasks_write=tasks_write)
+    own = choose_options(uri, new.options)
+    storage, placing = open_storage(uri, own), new.open()
     for attempt in range(_TRIES):
         plan = replace(plan_evolution(storage, query, wanted, into=new.uri), new_id=new.new_id)
         if plan.refused is not None:

@@ -21,10 +21,11 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, UsageError
 from ckpt.inspection.explain.explain import explain
 from ckpt.model import Location
-from ckpt.new.carry_over import NewCheckpoint, evolve_checkpoint
+from ckpt.new.carry_over import evolve_checkpoint
 from ckpt.new.copy.copy import copy
 from ckpt.new.evolve.plan import EvolveOptions
 from ckpt.new.rehearsal import RehearsalEnd, RehearsedBatch, RehearsedQuery
+from ckpt.new.request import NewCheckpoint
 from ckpt.query.description import QueryDescription
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
 from ckpt.spark.jobs import words_of
@@ -71,7 +72,7 @@ class Stage:
         """Run a query on a copy, which is carried over to it as ``wanted`` says; None: on a plain one."""
         plan = None
         if wanted is not None:
-            new = NewCheckpoint(uri=str(folder), new_id=True)
+            new = NewCheckpoint(uri=str(folder), options=self.storage_options or {}, new_id=True)
             plan, _ = evolve_checkpoint(described, self.checkpoint, new, wanted, self.storage_options)
         if plan is None or plan.refused is not None:
             copy(self.checkpoint, str(folder), storage_options=self.storage_options, new_id=True)

@@ -13,11 +13,12 @@ from os import fspath
 from ckpt.changes.backup import choose_options
 from ckpt.errors import CkptError, one_line
 from ckpt.model import Location
-from ckpt.new.copy.placing import Watcher, check_apart, open_new
+from ckpt.new.copy.placing import Watcher, check_apart
 from ckpt.new.exchange import Exchange
 from ckpt.new.fill.export_folder import Export, open_export
 from ckpt.new.fill.frames import Frames, table_of
-from ckpt.new.fill.state import fill, is_keyless
+from ckpt.new.fill.state import is_keyless, make_state
+from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.new.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.new.rewrite.writing import make_new
 from ckpt.state.native.show import state_count
@@ -78,10 +79,10 @@ def import_state(
     """
     check_apart(export, new)
     source = open_export(export, choose_options(export, storage_options or {}))
-    form = (provider, partitions, format_version)
-    return _write(
-        source, fspath(like), new, storage_options or {}, form, engine, jobs, new_id=new_id, plan=plan, watcher=watcher
-    )
+    how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}
+    how |= {"plan": plan, "jobs": jobs, "engine": engine, "watcher": watcher}
+    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **how)
+    return _write(source, fspath(like), wanted)
 
 
 def write_state(
@@ -123,39 +124,28 @@ def write_state(
 
     """
     source = Frames(frames if engine is not None else {label: table_of(frame) for label, frame in frames.items()})
-    form = (provider, partitions, format_version)
-    return _write(source, fspath(like), new, storage_options or {}, form, engine, None, new_id=new_id)
+    how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}
+    how |= {"engine": engine}
+    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **how)
+    return _write(source, fspath(like), wanted)
 
 
-def _write(
-    source: Export | Frames,
-    like: str,
-    new: str,
-    options: Mapping[str, str],
-    form: tuple[str | None, int | None, int | None],
-    engine: Exchange | None,
-    jobs: int | None,
-    *,
-    new_id: bool,
-    plan: bool = False,
-    watcher: Watcher | None = None,
-) -> Rewrite:
+def _write(source: Export | Frames, like: str, new: NewCheckpoint) -> Rewrite:
     """Check all rows, and write it where it is not only planned. Raises CkptError."""
-    chosen, selection, rewrite = plan_rewrite(like, new, options, form, new_id=new_id, of_values=True)
-    if rewrite.refused:
-        return rewrite
-    _check_units(source, like, [unit.unit.label for unit in rewrite.units])
+    plan = plan_rewrite(like, new, of_values=True)
+    if plan.rewrite.refused:
+        return plan.rewrite
+    _check_units(source, like, [unit.unit.label for unit in plan.rewrite.units])
     if isinstance(source, Export):
-        _check_belongs(source, like, options, chosen)
-        rewrite = replace(rewrite, imported=True, exported_id=source.query_id)
+        _check_belongs(source, like, new.options, plan.chosen)
+        plan = plan._replace(rewrite=replace(plan.rewrite, imported=True, exported_id=source.query_id))
     counts: Counter[str] = Counter()
-    files = partial(fill, chosen, rewrite, source, options, engine, jobs, counts)
-    count = partial(_count_rows, source, rewrite, counts)
-    if not plan:
-        with open_new(new, options, tasks_write=engine is not None and engine.writes) as placing:
-            return make_new(chosen, selection, rewrite, placing, files, count, watcher)
+    files, count = partial(make_state, plan, new, source, counts), partial(_count_rows, source, plan.rewrite, counts)
+    if not new.plan:
+        with new.open() as placing:
+            return make_new(plan, placing, files, count, new.watcher)
     deque(files(None), maxlen=0)
-    return replace(rewrite, units=tuple(count()))
+    return replace(plan.rewrite, units=tuple(count()))
 
 
 def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:

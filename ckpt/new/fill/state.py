@@ -28,12 +28,13 @@ from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, name_and_type, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
-from ckpt.new.exchange import Exchange, FrameSource, ThroughFiles, divide_batch, unpack_batch
+from ckpt.new.exchange import FrameSource, ThroughFiles, divide_batch, unpack_batch
 from ckpt.new.fill.contents import Joined, StoreContent, find_matches, is_timed, make_contents, put_event_times
 from ckpt.new.fill.export_folder import Export
 from ckpt.new.fill.frames import Frames, Origin, UnitRows, check_table, table_of
 from ckpt.new.fitting import Misfit, make_struct, replace_elements
-from ckpt.new.rewrite.plan import Rewrite
+from ckpt.new.request import NewCheckpoint
+from ckpt.new.rewrite.plan import PlannedRewrite
 from ckpt.new.rewrite.spreading import find_grouping, find_unit_grouping, hash_rows
 from ckpt.new.rewrite.stored_rows import (
     Families,
@@ -266,24 +267,21 @@ class _PartitionEncoding:
         return keys, values
 
 
-def fill(
-    chosen: Chosen,
-    rewrite: Rewrite,
+def make_state(
+    plan: PlannedRewrite,
+    new: NewCheckpoint,
     source: Export | Frames,
-    options: Mapping[str, str],
-    engine: Exchange | None,
-    jobs: int | None,
     counts: Counter[str],
     state: NewState | None,
 ) -> Iterator[Mapping[str, bytes | int]]:
     """Check all rows and, unless ``state`` is None, make their files, or have tasks write them: then their bytes.
 
-    ``counts`` gets the rows of each unit. By default ``jobs`` processes do it; None is as many as are worth it. Raises
-    CkptError.
+    ``counts`` gets the rows of each unit. Raises CkptError.
     """
-    engine = engine or ThroughFiles(Processes(_count_processes(chosen, source, jobs)))
+    chosen, _, rewrite = plan
+    engine = new.engine or ThroughFiles(Processes(_count_processes(chosen, source, new.jobs)))
     export = source if isinstance(source, Export) else None
-    into, forms = (rewrite.into, dict(options), engine.writes), (rewrite.old, rewrite.new)
+    into, forms = (new.uri, dict(new.options), new.tasks_write), (rewrite.old, rewrite.new)
     work = StateImport(*into, chosen, *forms, source.place, export, state)
     sources: list[RowsSource] = []
     frames = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import uuid4
 
 from ckpt import settings
@@ -23,8 +23,9 @@ from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider
 from ckpt.new.book import BOOK
-from ckpt.new.copy.placing import check_apart, open_new
+from ckpt.new.copy.placing import check_apart
 from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite.condition import join_names
 from ckpt.new.rewrite.filtering import (
     Dropping,
@@ -152,6 +153,14 @@ class Rewrite(Value):
         return {name: value for name, value in new.items() if value != old[name]}
 
 
+class PlannedRewrite(NamedTuple):
+    """A rewrite that is planned: what is read, which small files are taken along, and what comes of it."""
+
+    chosen: Chosen
+    selection: Selection
+    rewrite: Rewrite
+
+
 def list_settings(form: Form) -> dict[str, str]:
     """The settings that say how state is kept."""
     return {
@@ -163,65 +172,72 @@ def list_settings(form: Form) -> dict[str, str]:
 
 def plan_rewrite(
     checkpoint: str,
-    into: str,
-    options: Mapping[str, str],
-    form: tuple[str | None, int | None, int | None],
+    new: NewCheckpoint,
     keys: Sequence[Key] = (),
     where: str | None = None,
     *,
-    new_id: bool,
     of_values: bool = False,
     salvage: bool = False,
     schema: str | None = None,
-) -> tuple[Chosen, Selection, Rewrite]:
+) -> PlannedRewrite:
     """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
-    ``form`` is the state store provider, the number of partitions and the format version; None is as in the old one.
     ``of_values``: rows are made of values, and not bytes that are there moved. ``salvage``: of damaged state
     what can be read. ``schema``: a file with the schemas of state that keeps none.
 
     Raises NotACheckpoint, NotFound, StorageError, StateDamaged; CannotRewrite, Undecodable where the old form is
     unknown; UsageError where there are no such form, keys or columns, or one place is inside the other.
     """
-    check_apart(checkpoint, into)
-    open_new(into, options).check_empty()
-    provider, partitions, version = form
-    _check_form(provider, partitions, version)
-    own = choose_options(checkpoint, options)
+    _check_new(checkpoint, new)
+    own = choose_options(checkpoint, new.options)
     salvaged = find_salvage(checkpoint, own) if salvage else None
     question = Question(checkpoint, RequestedPart(schema=schema), all_units=True)
     chosen = choose(salvaged.question if salvaged else question, own)
-    stated = schema is not None
-    selection = select_files(chosen.storage, into, chosen.moment.batch, damaged=salvage, stated=stated)
+    return _plan(chosen, new, keys, where, of_values=of_values, salvaged=salvaged)
+
+
+def _plan(
+    chosen: Chosen,
+    new: NewCheckpoint,
+    keys: Sequence[Key] = (),
+    where: str | None = None,
+    *,
+    of_values: bool = False,
+    salvaged: Salvage | None = None,
+) -> PlannedRewrite:
+    """Plan a rewrite of a checkpoint that is open. Raises as ``plan_rewrite``."""
+    stated = bool(chosen.stated)
+    selection = select_files(chosen.storage, new.uri, chosen.moment.batch, damaged=salvaged is not None, stated=stated)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
         what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
         raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record {what}")
     old = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
-    to = Provider(provider) if provider else old.provider
-    new = Form(to, partitions or old.partitions, version or (old.version if to is Provider.ROCKSDB else 1))
-    units = [RewrittenUnit(unit, None, new.partitions) for unit in chosen.units if not unit.shown_elsewhere]
+    to = Provider(new.provider) if new.provider else old.provider
+    version = new.format_version or (old.version if to is Provider.ROCKSDB else 1)
+    form = Form(to, new.partitions or old.partitions, version)
+    units = [RewrittenUnit(unit, None, form.partitions) for unit in chosen.units if not unit.shown_elsewhere]
     if not of_values:
         for unit in units:
             layout_of(chosen, unit.unit)  # which counts its rows
-    refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, new, of_values=of_values)
+    refusals = refuse_rewrite(chosen.checkpoint.state, chosen.recorded, old, form, of_values=of_values)
     offsets = chosen.checkpoint.offsets.latest
     planned = offsets if offsets != selection.batch and not (salvaged and salvaged.again) else None
     inspection = inspect(read_checkpoint(chosen.storage) if stated else chosen.checkpoint)  # Spark knows no such schema
     starting = list_starting(inspection)
-    stopped = tuple(spark for spark in starting if not _reads(spark, new))
-    planned_state = None if planned is None else _judge_planned_state(chosen, old, new, of_values=of_values)
-    return (
+    stopped = tuple(spark for spark in starting if not _reads(spark, form))
+    planned_state = None if planned is None else _judge_planned_state(chosen, old, form, of_values=of_values)
+    return PlannedRewrite(
         chosen,
         selection,
         Rewrite(
             inspection=inspection,
-            into=into,
+            into=new.uri,
             batch=selection.batch,
             old=old,
-            new=new,
-            query_id=str(uuid4()) if new_id else chosen.checkpoint.query_id,
-            new_id=new_id,
+            new=form,
+            query_id=str(uuid4()) if new.new_id else chosen.checkpoint.query_id,
+            new_id=new.new_id,
             units=tuple(units),
             keys=tuple(keys),
             where=where,
@@ -238,49 +254,46 @@ def plan_rewrite(
 
 def plan_merge(
     checkpoints: Sequence[str],
-    into: str,
-    options: Mapping[str, str],
-    form: tuple[str | None, int | None, int | None],
+    new: NewCheckpoint,
     keys: Sequence[Key],
     where: str | None,
     query: QueryDescription | None,
     *,
     combine: bool,
-) -> tuple[Chosen, Selection, Rewrite]:
-    """Plan one new checkpoint of several old ones, in the form of the first one where ``form`` does not say it.
+) -> PlannedRewrite:
+    """Plan one new checkpoint of several old ones, in the form of the first one where ``new`` does not say it.
 
     Raises as ``plan_rewrite``.
     """
     from ckpt.new.rewrite.union import unite
 
-    plans = [plan_rewrite(checkpoints[0], into, options, form, keys, where, new_id=True)]
+    plans = [plan_rewrite(checkpoints[0], new, keys, where)]
     chosen, selection, rewrite = plans[0]
-    form = (rewrite.new.provider, rewrite.new.partitions, rewrite.new.version)
-    plans += (plan_rewrite(other, into, options, form, keys, where, new_id=True) for other in checkpoints[1:])
+    provider, partitions, version = rewrite.new
+    new = replace(new, provider=provider, partitions=partitions, format_version=version)
+    plans += (plan_rewrite(other, new, keys, where) for other in checkpoints[1:])
     each = tuple(plan for *_, plan in plans)
     starting = reduce(frozenset.intersection, (frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
     stopped = tuple(spark for spark in Spark if spark in starting and any(spark in plan.stopped for plan in each))
     starts_with = tuple(spark for spark in Spark if spark in starting and spark not in stopped)
     rewrite = replace(rewrite, merged=each, planned=None, planned_state=None, starts_with=starts_with, stopped=stopped)
     if (refused := next((plan.refused for plan in each if plan.refused), None)) is not None:
-        return chosen, selection, replace(rewrite, refused=refused)
+        return PlannedRewrite(chosen, selection, replace(rewrite, refused=refused))
     try:
         union = unite([own for own, *_ in plans], query, combine=combine)
     except NoWay as error:
-        return chosen, selection, replace(rewrite, refused=error.words)
-    return chosen, selection, replace(rewrite, union=union, batch=union.batch)
+        return PlannedRewrite(chosen, selection, replace(rewrite, refused=error.words))
+    return PlannedRewrite(chosen, selection, replace(rewrite, union=union, batch=union.batch))
 
 
-def plan_split(
-    checkpoint: str,
-    into: Sequence[str],
-    options: Mapping[str, str],
-    form: tuple[str | None, int | None, int | None],
-    where: Sequence[str],
-) -> Iterator[tuple[Chosen, Selection, Rewrite]]:
+def plan_split(checkpoint: str, into: Sequence[NewCheckpoint], where: Sequence[str]) -> Iterator[PlannedRewrite]:
     """Plan several new checkpoints of one old one, each with the rows of its condition. Raises as ``plan_rewrite``."""
+    for new in into:
+        _check_new(checkpoint, new)
+    own_options = choose_options(checkpoint, into[0].options)
+    chosen = choose(Question(checkpoint, all_units=True), own_options)
     for number, (new, own) in enumerate(zip(into, where, strict=True)):
-        chosen, selection, rewrite = plan_rewrite(checkpoint, new, options, form, (), own, new_id=True)
+        selection, rewrite = _plan(chosen, new, (), own)[1:]
         leaving = choose_leaving(chosen, (), tuple(where)) if number == 0 else {}
         refused = rewrite.refused
         if rewrite.planned is not None:
@@ -301,7 +314,7 @@ def plan_split(
                     "FLOAT: divide by other columns of the key"
                 )
         among = tuple(where) if number == 0 else ()
-        yield chosen, selection, replace(rewrite, refused=refused, among=among)
+        yield PlannedRewrite(chosen, selection, replace(rewrite, refused=refused, among=among))
 
 
 def list_starting(inspection: Inspection) -> tuple[Spark, ...]:
@@ -315,14 +328,16 @@ def _reads(spark: Spark, form: Form) -> bool:
     return form.version == 1 or (rules.newest_commit_log > 1 and not rules.version_2_snapshots)
 
 
-def _check_form(provider: str | None, partitions: int | None, version: int | None) -> None:
-    """Raise UsageError where it is none."""
-    if partitions is not None and partitions < 1:
+def _check_new(checkpoint: str, new: NewCheckpoint) -> None:
+    """Raise UsageError for a form that is none, or a place inside the checkpoint; StorageError where files are."""
+    check_apart(checkpoint, new.uri)
+    new.open().check_empty()
+    if new.partitions is not None and new.partitions < 1:
         raise UsageError.of("{--partitions}: at least one")
-    if version not in (None, 1, 2):
+    if new.format_version not in (None, 1, 2):
         raise UsageError.of("{--format-version}: 1 or 2")
-    if provider not in (None, *CLASSES):
-        raise UsageError.of("{--provider=}: {known}", provider=provider, known=" or ".join(CLASSES))
+    if new.provider not in (None, *CLASSES):
+        raise UsageError.of("{--provider=}: {known}", provider=new.provider, known=" or ".join(CLASSES))
 
 
 def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:

@@ -10,16 +10,18 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from os import fspath
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
 from ckpt.advice import words
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.new.book import BOOK
-from ckpt.new.copy.placing import Watcher, check_apart, open_new
+from ckpt.new.copy.placing import Watcher, check_apart
 from ckpt.new.exchange import Exchange
+from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
 from ckpt.new.rewrite.plan import (
+    PlannedRewrite,
     Rewrite,
     RewrittenUnit,
     plan_merge,
@@ -30,7 +32,6 @@ from ckpt.new.rewrite.state import Tally, rewrite_state
 from ckpt.new.rewrite.writing import make_new
 from ckpt.query.description import QueryDescription
 from ckpt.state.native.store_files import layout_of
-from ckpt.state.reading.reading import Chosen
 
 
 def rewrite(
@@ -97,31 +98,15 @@ def rewrite(
     (9, 5, [7])
 
     """
-    options, keys = storage_options or {}, _list_keys(drop_keys)
-    if where is not None and keys:
-        raise UsageError.of("{--where} or {--drop-keys}: not both")
+    keys = _list_keys(drop_keys, where)
     if salvage and schema is not None:
         raise UsageError.of("{--salvage} or {--schema}: not both")
-    form, others = (provider, partitions, format_version), {"new_id": new_id, "salvage": salvage}
-    planned = plan_rewrite(fspath(checkpoint), new, options, form, keys, where, schema=schema, **others)
-    how: Rewriting = {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions, "plan": plan}
+    how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version, "plan": plan}
+    how |= {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions}
     how |= {"jobs": jobs, "engine": engine, "watcher": watcher}
-    (made,) = _write([planned], options, **how)
-    return made
-
-
-class Rewriting(TypedDict, total=False):
-    """Options of ``merge`` and ``split``, as ``rewrite`` has them."""
-
-    provider: str | None
-    partitions: int | None
-    format_version: int | None
-    accept_loss: bool  # of ``split``: that no condition keeps a row
-    accept_fewer_versions: bool
-    plan: bool
-    jobs: int | None
-    engine: Exchange | None
-    watcher: Watcher | None
+    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **how)
+    planned = plan_rewrite(fspath(checkpoint), wanted, keys, where, schema=schema, salvage=salvage)
+    return _write([(wanted, planned)])[0]
 
 
 def merge(
@@ -159,15 +144,13 @@ def merge(
     ckpt.errors.UsageError: name two or more checkpoints to merge
 
     """
-    options, keys, old = storage_options or {}, _list_keys(drop_keys), [fspath(each) for each in checkpoints]
+    old = [fspath(each) for each in checkpoints]
     if isinstance(checkpoints, str) or len(old) < 2:
         raise UsageError("name two or more checkpoints to merge")
-    if where is not None and keys:
-        raise UsageError.of("{--where} or {--drop-keys}: not both")
+    keys = _list_keys(drop_keys, where)
     query = QueryDescription.read(expect) if isinstance(expect, str) else expect
-    planned = plan_merge(old, new, options, _take_form(how), keys, where, query, combine=combine)
-    (made,) = _write([planned], options, **how)
-    return made
+    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=True, **how)
+    return _write([(wanted, plan_merge(old, wanted, keys, where, query, combine=combine))])[0]
 
 
 def split(
@@ -205,61 +188,50 @@ def split(
         raise UsageError.of("{--where}: name one condition for each new checkpoint")
     for uri, other in combinations(new, 2):
         check_apart(uri, other)
-    options = storage_options or {}
-    made = _write(plan_split(fspath(checkpoint), new, options, _take_form(how), where), options, **how)
+    into = [NewCheckpoint(uri=uri, options=storage_options or {}, new_id=True, **how) for uri in new]
+    made = _write([*zip(into, plan_split(fspath(checkpoint), into, where), strict=True)])
     return replace(made[0], parts=made)
 
 
-def _list_keys(drop_keys: str | Iterable[Key]) -> list[Key]:
-    return read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
+def _list_keys(drop_keys: str | Iterable[Key], where: str | None) -> list[Key]:
+    keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
+    if where is not None and keys:
+        raise UsageError.of("{--where} or {--drop-keys}: not both")
+    return keys
 
 
-def _take_form(how: Rewriting) -> tuple[str | None, int | None, int | None]:
-    return how.get("provider"), how.get("partitions"), how.get("format_version")
-
-
-def _write(
-    plans: Iterable[tuple[Chosen | Sequence[Chosen], Any, Rewrite]],
-    options: Mapping[str, str],
-    **how: Unpack[Rewriting],
-) -> tuple[Rewrite, ...]:
+def _write(planned: Sequence[tuple[NewCheckpoint, PlannedRewrite]]) -> tuple[Rewrite, ...]:
     """Write what was planned, all of it or nothing; the first one says why it was refused."""
-    loss, fewer_versions = how.get("accept_loss", False), how.get("accept_fewer_versions", False)
-    engine, jobs = how.get("engine"), how.get("jobs")
-    writes = engine is not None and engine.writes
-    judged = [(*own, _refuse_losses(rewrite, loss=loss, fewer_versions=fewer_versions)) for *own, rewrite in plans]
-    results = [rewrite for *_, rewrite in judged]
+    results = [_refuse_losses(new, plan.rewrite) for new, plan in planned]
     refused = next((rewrite.refused for rewrite in results if rewrite.refused), None)
-    if how.get("plan") or refused is not None:
+    if planned[0][0].plan or refused is not None:
         return replace(results[0], refused=refused), *results[1:]
     results = []
     with ExitStack() as placings:
-        for chosen, selection, rewrite in judged:
-            placing = placings.enter_context(open_new(rewrite.into, options, tasks_write=writes))
-            tally = Tally()
-            fill = partial(rewrite_state, chosen, rewrite, options, tally, engine, jobs, accept_loss=loss)
-            count = partial(_count_rows, chosen, rewrite, tally)
-            results.append(make_new(chosen, selection, rewrite, placing, fill, count, how.get("watcher")))
+        for new, plan in planned:
+            placing, tally = placings.enter_context(new.open()), Tally()
+            fill, count = partial(rewrite_state, plan, new, tally), partial(_count_rows, plan, tally)
+            results.append(make_new(plan, placing, fill, count, new.watcher))
     return tuple(results)
 
 
-def _refuse_losses(rewrite: Rewrite, *, loss: bool, fewer_versions: bool) -> Rewrite:
+def _refuse_losses(new: NewCheckpoint, rewrite: Rewrite) -> Rewrite:
     """Refuse a rewrite that costs something that is not accepted."""
     if rewrite.refused:
         return rewrite
-    if rewrite.salvage and rewrite.salvage.costs and not loss:
+    if rewrite.salvage and rewrite.salvage.costs and not new.accept_loss:
         return replace(rewrite, refused=words("{costs}: {--accept-loss} accepts that", costs=rewrite.salvage.costs))
-    if rewrite.stopped and not fewer_versions:
+    if rewrite.stopped and not new.accept_fewer_versions:
         fewer = BOOK.text("rewrite_fewer_versions", versions=" and ".join(rewrite.stopped))
         return replace(rewrite, refused=fewer)
     return rewrite
 
 
-def _count_rows(chosen: Chosen, rewrite: Rewrite, tally: Tally) -> Iterator[RewrittenUnit]:
+def _count_rows(plan: PlannedRewrite, tally: Tally) -> Iterator[RewrittenUnit]:
     """How many rows of each unit were written, and how many left out."""
-    for unit in rewrite.units:
-        layout = layout_of(chosen, unit.unit)
+    for unit in plan.rewrite.units:
+        layout = layout_of(plan.chosen, unit.unit)
         family = (unit.unit.operator, layout.store, layout.family)
         dropped = tally.dropped[family]
-        leaving = rewrite.leaving.get(unit.unit.operator, NOTHING)
+        leaving = plan.rewrite.leaving.get(unit.unit.operator, NOTHING)
         yield replace(unit, rows=tally.rows[family] - dropped, dropped=dropped if leaving.applies else None)

@@ -34,9 +34,10 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import Exchange, ThroughFiles, divide_batch, unpack_batch
+from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving, SplitFilter, find_strays
 from ckpt.new.rewrite.merging import feeds_another
-from ckpt.new.rewrite.plan import CannotRewrite, Rewrite, choose_leaving
+from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite, choose_leaving
 from ckpt.new.rewrite.reshaping import ColumnReshaping
 from ckpt.new.rewrite.spreading import Column, find_grouping, hash_rows, list_key_columns
 from ckpt.new.rewrite.stored_rows import (
@@ -415,36 +416,26 @@ class StateRewriting(StateWriting):
 
 
 def rewrite_state(
-    chosen: Chosen,
-    rewrite: Rewrite,
-    options: Mapping[str, str],
-    tally: Tally,
-    engine: Exchange | None,
-    jobs: int | None,
-    state: NewState,
-    *,
-    accept_loss: bool = False,
+    plan: PlannedRewrite, new: NewCheckpoint, tally: Tally, state: NewState
 ) -> Iterator[Mapping[str, bytes | int]]:
-    """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError.
-
-    By default ``jobs`` processes of this machine make them; None is as many as are worth it.
-    """
-    old: list[tuple[Chosen, Form]] = [(chosen, rewrite.old)]
+    """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError."""
+    rewrite = plan.rewrite
+    old: list[tuple[Chosen, Form]] = [(plan.chosen, rewrite.old)]
     combining = {}
     if (union := rewrite.union) is not None:
-        old += ((other, plan.old) for other, plan in zip(union.chosen[1:], rewrite.merged[1:], strict=True))
+        old += ((other, alone.old) for other, alone in zip(union.chosen[1:], rewrite.merged[1:], strict=True))
         combining = {store: ColumnReshaping(columns, state.provider) for store, columns in union.combining.items()}
     work = StateRewriting(
-        rewrite.into,
-        dict(options),
-        engine is not None and engine.writes,
+        new.uri,
+        dict(new.options),
+        new.tasks_write,
         tuple(old),
         state,
         rewrite.keys,
         rewrite.among or rewrite.where,
         combining=combining,
     )
-    for task, outcome in work.run(engine, jobs):
+    for task, outcome in work.run(new.engine, new.jobs):
         tally.add(outcome.tally)
         dropping = rewrite.leaving.get(task.operator)
         if isinstance(dropping, Dropping):
@@ -452,7 +443,7 @@ def rewrite_state(
         if outcome.files is not None:
             yield outcome.files
     for why, refused in tally.refused.items():
-        if accept_loss and refused.in_none:
+        if new.accept_loss and refused.in_none:
             continue
         more = ", ..." if refused.count > len(refused.names) else ""
         parts = {"rows": plural(refused.count, "row"), "names": one_line(", ".join(refused.names) + more)}

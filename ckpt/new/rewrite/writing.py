@@ -28,7 +28,15 @@ from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, St
 from ckpt.new.book import BOOK
 from ckpt.new.copy.placing import Placing, Watcher, open_new
 from ckpt.new.copy.selection import Selection, is_undescribed
-from ckpt.new.rewrite.plan import CannotRewrite, PlannedState, Rewrite, RewrittenUnit, list_settings, list_starting
+from ckpt.new.rewrite.plan import (
+    CannotRewrite,
+    PlannedRewrite,
+    PlannedState,
+    Rewrite,
+    RewrittenUnit,
+    list_settings,
+    list_starting,
+)
 from ckpt.new.rewrite.snapshots import (
     FileForm,
     make_changes,
@@ -49,36 +57,36 @@ class SmallFiles:
 
     chosen: Chosen
     selection: Selection
-    found: Rewrite
+    rewrite: Rewrite
     ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
 
     @property
     def newest(self) -> str:
         """The newest offsets, which are written last."""
-        return self.selection.newest if self.found.union is None else f"{OFFSETS}/{self.found.batch}"
+        return self.selection.newest if self.rewrite.union is None else f"{OFFSETS}/{self.rewrite.batch}"
 
     def make_file(self, path: str) -> bytes:
         """One of them as it is to be. Raises CannotRewrite, NotFound, StorageError."""
-        storage = self.chosen.storage if self.found.union is None else self.found.union.logs
+        storage = self.chosen.storage if self.rewrite.union is None else self.rewrite.union.logs
         data = self.selection.changed.get(path) or storage.read(path)
         folder, _, name = path.rpartition("/")
         if folder == OFFSETS:
-            recorded = list_settings(self.found.new)
+            recorded = list_settings(self.rewrite.new)
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
             return _change_settings(path, data, recorded)
         if folder == COMMITS:
-            ids = self.ids if int(name) == self.found.batch else {}
+            ids = self.ids if int(name) == self.rewrite.batch else {}
             return _change_state_ids(path, data, ids if self.ids else None)
         if "_metadata" in folder and name != "schema":
-            return _change_partitions(path, data, self.found.new.partitions)
-        if path == METADATA and self.found.new_id:
-            return build_metadata(str(self.found.query_id))
+            return _change_partitions(path, data, self.rewrite.new.partitions)
+        if path == METADATA and self.rewrite.new_id:
+            return build_metadata(str(self.rewrite.query_id))
         return data
 
     def list_paths(self) -> Iterator[str]:
         """Return the log files beside the newest offsets."""
-        batch, mark = self.selection.batch, FIRST_START if self.found.planned is not None else METADATA
-        own = (STATE, SOURCES) if self.found.union is None else (STATE,)
+        batch, mark = self.selection.batch, FIRST_START if self.rewrite.planned is not None else METADATA
+        own = (STATE, SOURCES) if self.rewrite.union is None else (STATE,)
         newest: dict[tuple[str, bool], str] = {}  # operator metadata, by folder and whether a planned batch wrote it
         for path in self.selection.first:
             folder, _, name = path.rpartition("/")
@@ -90,8 +98,8 @@ class SmallFiles:
             elif path in (METADATA, mark) or folder.startswith(tuple(f"{each}/" for each in own)):
                 yield path
         yield from newest.values()
-        if self.found.union is not None:
-            tree = self.found.union.logs.list_tree()
+        if self.rewrite.union is not None:
+            tree = self.rewrite.union.logs.list_tree()
             yield from (
                 path for log in (SOURCES, OFFSETS, COMMITS) for path, _ in tree.walk(log) if path != self.newest
             )
@@ -255,9 +263,7 @@ Raises Undecodable, StorageError.
 
 
 def make_new(
-    chosen: Chosen,
-    selection: Selection,
-    rewrite: Rewrite,
+    plan: PlannedRewrite,
     placing: Placing,
     fill: Fill,
     count_rows: Callable[[], Iterable[RewrittenUnit]],
@@ -267,7 +273,8 @@ def make_new(
 
     ``count_rows`` counts rows of each unit, once they are written.
     """
-    small = SmallFiles(chosen, selection, rewrite)
+    chosen, _, rewrite = plan
+    small = SmallFiles(*plan)
     placing.begin(small.newest)
     _write(small, placing, fill, watcher)
     made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
@@ -283,7 +290,7 @@ def make_new(
 
 def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | None) -> None:
     """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-    new = small.found.new
+    new = small.rewrite.new
     of_stores = [
         (operator, count_partitions(operator, store, new.partitions))
         for operator, store in small.chosen.checkpoint.stores()
@@ -293,9 +300,9 @@ def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | N
             for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
                 ids.append(str(uuid4()))
     total = sum(places for _, places in of_stores)
-    of_planned = small.found.planned_state is PlannedState.WRITTEN
+    of_planned = small.rewrite.planned_state is PlannedState.WRITTEN
     form = read_file_form(context_of(small.chosen))
-    state = NewState(new.provider, new.partitions, small.found.batch, small.ids, form, of_planned)
+    state = NewState(new.provider, new.partitions, small.rewrite.batch, small.ids, form, of_planned)
     for done, files in enumerate(fill(state), 1):
         placing.take(files)
         if watcher is not None:

@@ -1,4 +1,4 @@
-"""``ckpt copy`` that is killed, while the query deletes files or writes them, or of a file that is large."""
+"""``ckpt copy`` that is interrupted, while the query deletes files or writes them, or of a file that is large."""
 
 import filecmp
 import itertools
@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,43 +20,10 @@ from ckpt.new.copy.copy import copy
 from ckpt.new.copy.selection import CannotCopy, select_files
 from ckpt.storage import open_storage
 from ckpt.storage.local import LocalStorage
-from tests.changes.killing import killed, stops
 from tests.conftest import Ckpt, CopyOf
 from tests.new.copy.test_copy import BROKEN, files
 from tests.support.places import SAMPLES
 from tests.support.remedies import remove
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "sample",
-    ["aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2", "aggregation-killed-hdfs-4.0", "async-4.2"],
-)
-def test_what_a_crash_leaves_does_not_start(sample: str, tmp_path: Path) -> None:
-    """After any change to the disk: no start, with any version, takes what is there for a checkpoint or a new query."""
-    to, action = tmp_path / "copy", partial(copy, str(SAMPLES / sample), str(tmp_path / "copy"))
-    at = 0
-    for at in stops(action):  # noqa: B007
-        _must_not_start(to, sample)
-    assert at > 50
-    for crash in (40, at // 2, at - 3):
-        shutil.rmtree(to)
-        assert killed(crash, action)
-        _must_not_start(to, sample)
-
-
-def _must_not_start(to: Path, sample: str) -> None:
-    if to.is_dir() and not done(to, sample):
-        found = inspect(read_checkpoint(open_storage(str(to))))
-        assert not any(forecast.outcome.runs for forecast in found.forecasts)
-
-
-def done(to: Path, sample: str) -> bool:
-    """Whether the last file is in its place."""
-    batch = max(int(path.name) for path in (SAMPLES / sample / "offsets").glob("[0-9]*"))
-    newest = to / "offsets" / str(batch)
-    return newest.exists() and newest.read_bytes() != UNFINISHED
-
 
 CHANGES = [["repair"], ["rewind", "--to-batch", "7"], ["repair-async"]]
 

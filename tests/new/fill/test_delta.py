@@ -85,21 +85,16 @@ def marked(folder: Path) -> None:
     logged(folder, {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}})
 
 
-def logless(folder: Path) -> None:
-    shutil.rmtree(folder / "_delta_log")
-
-
-def fileless(folder: Path) -> None:
-    next(folder.glob("*.parquet")).unlink()
-
-
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (mapped, "has column mapping, which deltalake does not read"),
         (marked, "is not a Delta table that deltalake reads"),
-        (logless, "has no _delta_log, but its _ckpt_export.json calls it a Delta table"),
-        (fileless, "is not a Delta table that deltalake reads"),
+        (
+            lambda folder: shutil.rmtree(folder / "_delta_log"),
+            "has no _delta_log, but its _ckpt_export.json calls it a Delta table",
+        ),
+        (lambda folder: next(folder.glob("*.parquet")).unlink(), "is not a Delta table that deltalake reads"),
         (
             lambda folder: deltalake.DeltaTable(folder).update({"value_count": "NULL"}, predicate="key_key = 2"),
             "value_count is NULL",

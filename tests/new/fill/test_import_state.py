@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ from pyarrow import parquet
 import ckpt
 from ckpt.errors import CkptError, UsageError
 from ckpt.new.rewrite.writing import NewState
-from tests.changes.killing import killed, stops
+from ckpt.state.export.targets import MANIFEST
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.rewrite import continuing
 from tests.new.rewrite.continuing import state
-from tests.new.rewrite.test_rewrite import STATEFUL, must_not_start, refusable, state_of
+from tests.new.rewrite.test_rewrite import STATEFUL, refusable, state_of
 from tests.state.native.states import VERSIONS, recorded
 from tests.support.places import SAMPLES
 from tests.support.spark.live import EVERY_CASE
@@ -262,49 +262,19 @@ def test_what_the_flat_shape_does_not_say_is_not_guessed(tmp_path: Path) -> None
         ckpt.write_state({"operator 0": empty}, str(tmp_path / "new"), like=like)
 
 
-def later(export: Path) -> None:
-    manifest = export / "_ckpt_export.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "batch": 3}))
+def edit(manifest: str, **changes: object) -> Callable[[Path], None]:
+    """What gives a manifest of an export other values."""
 
+    def change(export: Path) -> None:
+        file = export / manifest
+        file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
-def foreign(export: Path) -> None:
-    manifest = export / "_ckpt_export.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "query_id": "another"}))
-
-
-def anew(export: Path) -> None:
-    manifest = export / "operator-0/_ckpt_export.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "planned_ms": 5}))
-
-
-def delta(export: Path) -> None:
-    (export / "operator-0/_delta_log").mkdir()
-
-
-def partitioned(export: Path) -> None:
-    (export / "operator-0/day=1").mkdir()
-
-
-def csv(export: Path) -> None:
-    (export / "operator-0/rows.csv").write_text("key\n1\n")
+    return change
 
 
 def cut(export: Path) -> None:
     file = next((export / "operator-0").glob("*.parquet"))
     file.write_bytes(file.read_bytes()[:100])
-
-
-def folderless(export: Path) -> None:
-    shutil.rmtree(export / "operator-0")
-
-
-def nothing(export: Path) -> None:
-    shutil.rmtree(export)
-
-
-def initial(export: Path) -> None:
-    manifest = export / "operator-0/_ckpt_export.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "shape": "initial-state"}))
 
 
 def again(export: Path) -> None:
@@ -315,17 +285,20 @@ def again(export: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (later, "has the state of batch 3, and the newest committed batch of"),
-        (anew, "has the state of a different batch 9:"),
-        (foreign, "is of another query than"),
-        (delta, "is not a Delta table that deltalake reads"),
-        (partitioned, "there is day=1 in it"),
-        (csv, "there is rows.csv in it"),
+        (edit(MANIFEST, batch=3), "has the state of batch 3, and the newest committed batch of"),
+        (edit(f"operator-0/{MANIFEST}", planned_ms=5), "has the state of a different batch 9:"),
+        (edit(MANIFEST, query_id="another"), "is of another query than"),
+        (edit(f"operator-0/{MANIFEST}", shape="initial-state"), "has the shape initial-state"),
+        (lambda export: (export / "operator-0/_delta_log").mkdir(), "is not a Delta table that deltalake reads"),
+        (lambda export: (export / "operator-0/day=1").mkdir(), "there is day=1 in it"),
+        (lambda export: (export / "operator-0/rows.csv").write_text("key\n1\n"), "there is rows.csv in it"),
         (cut, "cannot be read as Parquet"),
-        (folderless, "the folder operator-0, which its _ckpt_export.json names, is missing"),
-        (nothing, "does not exist"),
-        (initial, "has the shape initial-state"),
         (again, "twice.parquet: its key is that of row"),
+        (
+            lambda export: shutil.rmtree(export / "operator-0"),
+            "the folder operator-0, which its _ckpt_export.json names, is missing",
+        ),
+        (shutil.rmtree, "does not exist"),
     ],
 )
 def test_what_is_no_export_of_it_is_refused_in_a_line(damage: Any, told: str, ckpt: Ckpt, tmp_path: Path) -> None:
@@ -393,20 +366,6 @@ def test_a_plan_checks_every_row_and_writes_nothing(ckpt: Ckpt, tmp_path: Path) 
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.slow
-def test_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    export = exported(AGGREGATION, tmp_path / "export")
-    monkeypatch.setattr("ckpt.new.fill.state._WORTH_A_PROCESS", 1)
-    made = [
-        ckpt.import_state(str(export), str(tmp_path / f"{n}"), like=str(AGGREGATION), partitions=4, jobs=n)
-        for n in (1, 2)
-    ]
-    assert made[0].units == made[1].units
-    assert state_of(tmp_path / "1") == state_of(tmp_path / "2")
-    with pytest.raises(UsageError, match="`jobs`"):
-        ckpt.import_state(str(export), str(tmp_path / "0"), like=str(AGGREGATION), jobs=0)
-
-
 def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
     words = ("import-state", export, "--like", AGGREGATION)
@@ -421,22 +380,6 @@ def test_new_is_neither_full_nor_inside(ckpt: Ckpt, tmp_path: Path) -> None:
 def test_a_frame_is_one_of_arrow_pandas_or_spark(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="list is neither an Arrow table"):
         ckpt.write_state({"operator 0": [1]}, str(tmp_path / "new"), like=str(AGGREGATION))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-changelog-4.2"])
-def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
-    old, new = SAMPLES / sample, tmp_path / "new"
-    given = frames(sample, "flat")
-    action, at = partial(ckpt.write_state, given, like=str(old), new=str(new), partitions=2), 0
-    for at in stops(action):  # noqa: B007
-        must_not_start(new, old)
-    assert at > 20
-    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
-    for crash in (20, at // 2, at - 3):
-        shutil.rmtree(new)
-        assert killed(crash, action)
-        must_not_start(new, old)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -85,14 +85,14 @@ def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.types.Form) -> di
     return seen
 
 
-def frames(checkpoint: Path | str, shape: str = "flat") -> dict[str, Any]:
+def frames(checkpoint: Path | str, shape: str = "flat", *, partition_id: bool = False) -> dict[str, Any]:
     """All state of a checkpoint, by the labels of its units."""
     found = {}
     for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
         if not unit.shown_elsewhere:
             part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
             part["timers"] = unit.kind == "timers"
-            found[unit.label] = ckpt.read_state_arrow(str(checkpoint), shape=shape, **part)
+            found[unit.label] = ckpt.read_state_arrow(str(checkpoint), shape=shape, partition_id=partition_id, **part)
     return found
 
 

@@ -8,7 +8,6 @@ the empty one for keys of the lost one; so shall what they put out.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -121,13 +120,13 @@ def ask(spark: Installed, queries: list[Query], folder: Path) -> Document:
             answer = answers[name_of(query, damage)]
             lost = {partition for _, partition in answer["lost"]}
             own, old, empty = (_list_rows(parent / name) for name in (damage, "old", "empty"))
-            answer["state"] = {unit: _digest([row for _, row in rows]) for unit, rows in own.items()}
+            answer["state"] = {unit: record._digest(sorted(row for _, row in rows)) for unit, rows in own.items()}
             expected = {
                 unit: [row for partition, row in there if partition not in lost]
                 + [row for partition, row in empty[unit] if partition in lost]
                 for unit, there in old.items()
             }
-            answer["expected"] = {unit: _digest(rows) for unit, rows in expected.items()}
+            answer["expected"] = {unit: record._digest(sorted(rows)) for unit, rows in expected.items()}
             answer["rows"] = compare_rows(rows, *(str(parent / name) for name in ("old", "empty", damage)))
     return answers
 
@@ -162,19 +161,10 @@ def compare_rows(rows: dict[str, dict[str, list[str]]], old: str, empty: str, ne
 def _list_rows(checkpoint: Path) -> dict[str, list[tuple[int, str]]]:
     """The rows of each unit, with their partitions."""
     rows: dict[str, list[tuple[int, str]]] = {}
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
-        if unit.shown_elsewhere:
-            continue
-        part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
-        part["timers"] = unit.kind == "timers"
-        table = ckpt.read_state_arrow(str(checkpoint), partition_id=True, **part)
+    for label, table in frames(checkpoint, partition_id=True).items():
         partitions = table.column("partition_id").to_pylist()
-        rows[unit.label] = [*zip(partitions, map(str, table.drop(["partition_id"]).to_pylist()), strict=True)]
+        rows[label] = [*zip(partitions, map(str, table.drop(["partition_id"]).to_pylist()), strict=True)]
     return rows
-
-
-def _digest(rows: list[str]) -> list[Any]:
-    return [len(rows), hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()[:12]]
 
 
 def _run_of(query: Query, store: str, checkpoint: Path, until: int) -> dict[str, Any]:

@@ -8,16 +8,16 @@ import pytest
 
 import ckpt
 from tests.live.sink.stateful import BATCHES, NUMBERS, Numbers
-from tests.new.fill.changing_schema import Changing
-from tests.new.fill.lists import COMPACTED, PER_KEY, SCATTERED, Lists
 from tests.new.rewrite import continuing
 from tests.new.rewrite.continuing import Case, found, state
+from tests.new.rewrite.file_batches import COMPACTED, SCATTERED, FileBatches, appending_processor
 from tests.support.spark.live import EVERY_CASE
+from tests.support.spark.pandas_state import collecting_processor
 from tests.support.spark.queries import STATE_STORES
 
 pytestmark = pytest.mark.spark
 _STATE_STORE = "spark.sql.streaming.stateStore."
-CODEC = f"{_STATE_STORE}compression.codec"
+CODEC, ENCODING = f"{_STATE_STORE}compression.codec", f"{_STATE_STORE}encodingFormat"
 
 LIVE = (
     Case("session-window-changelog-4.2", "hdfs", 3),
@@ -77,10 +77,10 @@ def test_lists_are_appended_to(
     encoding: str, imported: bool, files: dict[str, str], spark: Any, tmp_path: Path
 ) -> None:
     """In other partitions, where RocksDB compacts after each batch or never; what comes out is all of each list."""
-    lists = Lists(spark, tmp_path, {f"{_STATE_STORE}encodingFormat": encoding, **files})
+    batches, keys, per_key = FileBatches(spark, tmp_path, {ENCODING: encoding, **files}), 5, 3
     for number in range(2):
-        lists.add(number)
-    lists.start(tmp_path / "old")
+        batches.add(number, keys * per_key, keys)
+    batches.start(tmp_path / "old", appending_processor())
     assert f'"{encoding}"' in (tmp_path / "old" / "offsets" / "0").read_text()
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     if imported:
@@ -89,10 +89,10 @@ def test_lists_are_appended_to(
         made = ckpt.rewrite(old, new, partitions=3)
     assert made.written
     for number in range(2, 4):
-        lists.add(number)
-    told = [lists.start(tmp_path / name) for name in ("old", "new")]
+        batches.add(number, keys * per_key, keys)
+    told = [batches.start(tmp_path / name, appending_processor()) for name in ("old", "new")]
     assert told[1] == told[0]
-    assert max(len(values) for rows in told[0].values() for _, values in rows) == 4 * PER_KEY
+    assert max(len(values.split()) for rows in told[0].values() for _, values in rows) == 4 * per_key
     assert state(tmp_path / "new") == state(tmp_path / "old")
 
 
@@ -188,12 +188,13 @@ def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Pa
 @pytest.mark.parametrize("imported", [False, True] if EVERY_CASE else [True])
 def test_avro_of_two_schemas_continues(imported: bool, spark: Any, tmp_path: Path) -> None:
     """Rows of an earlier schema are read as Spark reads them, and the query continues on the rewritten checkpoint."""
-    changing, old, new = Changing(spark, tmp_path), str(tmp_path / "old"), str(tmp_path / "new")
+    batches = FileBatches(spark, tmp_path, {**STATE_STORES["changelog"], ENCODING: "avro"})
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
     for number, keys in enumerate((6, 4)):
-        changing.add(number, keys)
-    changing.start(tmp_path / "old", 0)
-    changing.add(2, 2)
-    changing.start(tmp_path / "old", 1)
+        batches.add(number, keys, keys)
+    batches.start(tmp_path / "old", collecting_processor(0))
+    batches.add(2, 2, 2)
+    batches.start(tmp_path / "old", collecting_processor(1))
     for unit in ckpt.state_units(old):
         spark.streams.active  # noqa: B018  (without it a reader finds no coordinator)
         reader = spark.read.format("statestore").option("stateVarName", unit.variable)
@@ -206,9 +207,9 @@ def test_avro_of_two_schemas_continues(imported: bool, spark: Any, tmp_path: Pat
     else:
         made = ckpt.rewrite(old, new, partitions=3)
     assert made.written
-    changing.add(3, 5)
-    changing.add(4)
-    told = [changing.start(tmp_path / name, 1) for name in ("old", "new")]
+    batches.add(3, 5, 5)
+    batches.add(4, 6, 6)
+    told = [batches.start(tmp_path / name, collecting_processor(1)) for name in ("old", "new")]
     assert told[1] == told[0]
     assert "None)" in str(told[0])
     assert state(tmp_path / "new") == state(tmp_path / "old")

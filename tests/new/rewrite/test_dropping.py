@@ -13,6 +13,7 @@ from ckpt.formats.types import array_of, struct_of
 from ckpt.model import Json
 from ckpt.new.rewrite.filtering import choose_dropping
 from tests.conftest import Ckpt
+from tests.new.rewrite.continuing import frames
 from tests.new.rewrite.test_rewrite import STATEFUL
 from tests.support.places import SAMPLES
 
@@ -24,14 +25,10 @@ WRITTEN = [name for name in STATEFUL if not any(part in name for part in WITHOUT
 
 def rows(checkpoint: Path) -> dict[str, list[tuple[Any, str]]]:
     """Of each unit the grouping key and all of each row."""
-    found: dict[str, list[tuple[Any, str]]] = {}
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
-        if not unit.shown_elsewhere:
-            part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
-            part["timers"] = unit.kind == "timers"
-            there = ckpt.read_state_arrow(str(checkpoint), shape="raw", **part).to_pylist()
-            found[unit.label] = sorted((tuple(grouping_key(row["key"])), str(row)) for row in there)
-    return found
+    return {
+        label: sorted((tuple(grouping_key(row["key"])), str(row)) for row in table.to_pylist())
+        for label, table in frames(checkpoint, "raw").items()
+    }
 
 
 def grouping_key(key: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
@@ -129,27 +126,3 @@ def test_a_file_that_says_no_keys_is_refused(text: str | None, said: str, ckpt: 
     assert run.exit_code == 2
     assert said in run.refusal()
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("partitions", [None, 3])
-@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "join-v3-changelog-4.2", "tws-format2-4.3"])
-def test_processes_write_what_one_does(
-    sample: str, partitions: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keys = [dict(next(key for unit in rows(SAMPLES / sample).values() for key, _ in unit if key))]
-    made = []
-    for jobs in (1, 2):
-        monkeypatch.setattr("ckpt.new.rewrite.state._WORTH_A_PROCESS", 1)
-        new = str(tmp_path / str(jobs))
-        made.append(
-            ckpt.rewrite(
-                str(SAMPLES / sample), new, provider="rocksdb", partitions=partitions, drop_keys=keys, jobs=jobs
-            )
-        )
-    assert rows(tmp_path / "2") == rows(tmp_path / "1")
-    assert [(unit.rows, unit.dropped) for unit in made[1].units] == [
-        (unit.rows, unit.dropped) for unit in made[0].units
-    ]
-    assert [one.unseen for one in made] == [(), ()]
-    assert any(unit.dropped for unit in made[1].units)

@@ -10,6 +10,7 @@ import pytest
 
 import ckpt
 from tests.live.sink.stateful import BATCHES, NEWEST, NUMBERS, Numbers
+from tests.new.fill.test_import_state import exported
 from tests.new.rewrite.planned import CASES, PASSED, PLANNED, SUITE, Case
 from tests.new.rewrite.record import MAIN, TRANSFORM
 from tests.support.places import SAMPLES
@@ -65,9 +66,7 @@ def test_a_sink_has_every_row_once(
 
     new, out = str(place / "checkpoint"), str(place / "out")
     if form is None:
-        to = str(tmp_path / "export")
-        ckpt.export_state(ckpt.types.ExportRequest(str(old), to=to, all_units=True, engine=ckpt.types.Engine.NATIVE))
-        made = ckpt.import_state(to, new, like=str(old))
+        made = ckpt.import_state(str(exported(old, tmp_path / "export")), new, like=str(old))
         assert made.planned_state == "left-out"
         codes = {rated.finding.diagnosis.code for rated in ckpt.inspect(new, sink=out).findings}
         assert "CKPT417" in codes

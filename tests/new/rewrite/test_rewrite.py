@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 
 import ckpt
 from ckpt.errors import StorageError, Undecodable
-from tests.changes.killing import killed, stops
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.rewrite.continuing import state
@@ -77,39 +76,6 @@ def test_there_and_back_again(sample: str, tmp_path: Path) -> None:
         assert ckpt.rewrite(str(at), str(into), **form).written
         assert state(into) == before
         at = into
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sample", ["limit-hdfs-4.2", "aggregation-changelog-4.2"])
-def test_a_crash_leaves_nothing_that_starts(sample: str, tmp_path: Path) -> None:
-    old, new = SAMPLES / sample, tmp_path / "new"
-    action, at = partial(ckpt.rewrite, str(old), str(new), partitions=2), 0
-    for at in stops(action):  # noqa: B007
-        must_not_start(new, old)
-    assert at > 20
-    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
-    for crash in (20, at // 2, at - 3):
-        shutil.rmtree(new)
-        assert killed(crash, action)
-        must_not_start(new, old)
-
-
-def must_not_start(new: Path, old: Path) -> None:
-    """Unless it is the whole of it."""
-    if any((new / "offsets").glob("[0-9]*")):
-        starts = ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts
-        assert not any(one.outcome.runs for one in starts) or state(new) == state(old)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [{"partitions": 3}, {"provider": "rocksdb"}], ids=str)
-def test_a_crash_leaves_nothing_that_starts_in_its_first_batch(form: dict[str, Any], tmp_path: Path) -> None:
-    """A start on offsets/0 alone would run batch 0 with empty state, and ask for none of what is written."""
-    old, new = tmp_path / "old", tmp_path / "new"
-    ckpt.copy(str(SAMPLES / "aggregation-hdfs-4.2"), str(old), batch=0)
-    for _ in stops(partial(ckpt.rewrite, str(old), str(new), **form)):
-        must_not_start(new, old)
-    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound
 
 
 KILLED = "aggregation-killed-hdfs-4.0"

@@ -11,7 +11,7 @@ import ckpt
 from ckpt.state.reading.choose import StateDamaged
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.new.rewrite.continuing import state
+from tests.new.rewrite.continuing import frames, state
 from tests.new.rewrite.record import MAIN
 from tests.new.rewrite.salvaged import DAMAGES, SUITE
 from tests.support.places import SAMPLES, some_quick
@@ -59,13 +59,10 @@ def test_an_operator_in_a_partition_is_lost_as_a_whole(
     assert made.salvage is not None
     assert [(part.operator, part.partition) for part in made.salvage.lost] == [(operator, partition)]
     expected = {}
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(SAMPLES / sample))):
-        if not unit.shown_elsewhere:
-            part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
-            part["timers"] = unit.kind == "timers"
-            rows = ckpt.read_state_arrow(str(SAMPLES / sample), partition_id=True, **part).to_pylist()
-            kept = [row for row in rows if unit.operator != operator or row["partition_id"] != partition]
-            expected[unit.label] = sorted(str({k: v for k, v in row.items() if k != "partition_id"}) for row in kept)
+    for label, table in frames(SAMPLES / sample, partition_id=True).items():
+        others = not label.startswith(f"operator {operator}")
+        kept = [row for row in table.to_pylist() if others or row["partition_id"] != partition]
+        expected[label] = sorted(str({k: v for k, v in row.items() if k != "partition_id"}) for row in kept)
     assert state(tmp_path / "new") == expected
     assert ckpt.inspect(str(tmp_path / "new")).sound
     assert ckpt.state_verify(str(tmp_path / "new")).damages == ()

@@ -17,6 +17,7 @@ from ckpt.formats.types import array_of, map_of, struct_of
 from ckpt.model import Json
 from ckpt.new.rewrite.condition import can_take, parse_condition
 from tests.conftest import Ckpt
+from tests.new.rewrite.continuing import frames, state
 from tests.new.rewrite.test_rewrite import STATEFUL
 from tests.state.native.states import recorded
 from tests.support.places import SAMPLES
@@ -27,22 +28,7 @@ WITHOUT = ("-killed-", "limit")  # no columns
 WRITTEN = [name for name in STATEFUL if not any(part in name for part in WITHOUT)]
 BY_KEY = ("join", "tws")
 
-Tables = dict[str, tuple[int, Any]]
-
-
-def state(checkpoint: Path) -> Tables:
-    """The operator and the flat rows of each unit."""
-    found = {}
-    for unit in ckpt.state_units(ckpt.open_checkpoint(str(checkpoint))):
-        if not unit.shown_elsewhere:
-            part: ckpt.types.Part = {"operator": unit.operator, "side": unit.side, "variable": unit.variable}
-            part["timers"] = unit.kind == "timers"
-            found[unit.label] = (unit.operator, ckpt.read_state_arrow(str(checkpoint), shape="flat", **part))
-    return found
-
-
-def rows(tables: Tables) -> dict[str, list[str]]:
-    return {label: sorted(map(str, table.to_pylist())) for label, (_, table) in tables.items()}
+Tables = dict[str, Any]
 
 
 def literal(value: Any) -> str:
@@ -53,7 +39,7 @@ def literal(value: Any) -> str:
 
 def middle(tables: Tables, prefix: str) -> tuple[str, Any]:
     """A column that the first unit has with that prefix, and a value of it that not all rows have."""
-    _, table = next(iter(tables.values()))
+    table = next(iter(tables.values()))
     for name in table.column_names:
         values = sorted(set(table.column(name).drop_null().to_pylist())) if name.startswith(prefix) else []
         if len(values) > 1:
@@ -69,7 +55,7 @@ def expected(tables: Tables, name: str, value: Any) -> Tables:
             return table
         return table.filter(pc.greater_equal(table.column(name), pa.scalar(value, table.column(name).type)))
 
-    return {label: (operator, kept(table)) for label, (operator, table) in tables.items()}
+    return {label: kept(table) for label, table in tables.items()}
 
 
 @pytest.mark.parametrize(
@@ -83,19 +69,17 @@ def expected(tables: Tables, name: str, value: Any) -> Tables:
 )
 def test_what_is_kept_is_what_arrow_keeps(sample: str, prefix: str, tmp_path: Path) -> None:
     """In the old form, and by another provider in other partitions."""
-    there = state(SAMPLES / sample)
+    there = frames(SAMPLES / sample)
     name, value = middle(there, prefix)
     for place, form in enumerate(forms(sample)):
         new, where = tmp_path / str(place), f"{name} >= {literal(value)}"
         made = ckpt.rewrite(str(SAMPLES / sample), str(new), where=where, **form)
         assert made.written, made.refused
-        assert rows(state(new)) == rows(wanted := expected(there, name, value))
-        assert {one.unit.label: one.rows for one in made.units} == {
-            label: table.num_rows for label, (_, table) in wanted.items()
-        }
-        assert sum(one.dropped or 0 for one in made.units) == sum(
-            table.num_rows - wanted[label][1].num_rows for label, (_, table) in there.items()
-        )
+        wanted = expected(there, name, value)
+        assert state(new) == {label: sorted(map(str, table.to_pylist())) for label, table in wanted.items()}
+        assert {one.unit.label: one.rows for one in made.units} == {label: len(of) for label, of in wanted.items()}
+        dropped = sum(one.dropped or 0 for one in made.units)
+        assert dropped == sum(len(table) - len(wanted[label]) for label, table in there.items())
         assert any(one.dropped for one in made.units)
         assert ckpt.state_verify(str(new)).damages == (), "timers, TTL indexes and counts are those of the rows"
 
@@ -105,28 +89,6 @@ def forms(sample: str) -> list[dict[str, Any]]:
         return [{}]
     families = sample.startswith(("tws", "join-v3", "join-v4"))
     return [{}, {"partitions": 3, "provider": "rocksdb" if families or "hdfs" in sample else "hdfs"}]
-
-
-@pytest.mark.parametrize(
-    ("sample", "where", "partitions"),
-    [
-        ("aggregation-hdfs-4.2", "value_count % 2 = 0 AND key_key <> 3", None),
-        pytest.param("join-v3-changelog-4.2", "key_field0 % 3 = 0", 3, marks=pytest.mark.slow),
-        pytest.param("tws-format2-4.3", "key_key % 2 = 1", 3, marks=pytest.mark.slow),
-    ],
-)
-def test_processes_write_what_one_does(
-    sample: str, where: str, partitions: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ckpt.new.rewrite.state._WORTH_A_PROCESS", 1)
-    made = [
-        ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / str(jobs)), partitions=partitions, where=where, jobs=jobs)
-        for jobs in (1, 2)
-    ]
-    assert rows(state(tmp_path / "2")) == rows(state(tmp_path / "1"))
-    counts = [[(unit.rows, unit.dropped) for unit in one.units] for one in made]
-    assert counts[1] == counts[0]
-    assert all(sum(of) for of in zip(*counts[0], strict=True)), "some rows are kept, others left out"
 
 
 DAY = 86_400_000_000

@@ -1,8 +1,9 @@
-"""A split and a merge that are killed: nothing that is left starts unless it is whole, and what the page says works."""
+"""Writing a new checkpoint is killed: nothing that is left starts unless it is whole, and what the page says works."""
 
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import ckpt
 from ckpt.formats.offsets import UNFINISHED
 from tests.changes.killing import killed, stops
 from tests.conftest import Ckpt
+from tests.new.rewrite.continuing import frames, state
 from tests.support.places import SAMPLES
 
 SAMPLE = SAMPLES / "aggregation-hdfs-4.2"
@@ -110,6 +112,53 @@ def test_what_is_said_after_a_kill_makes_it_whole(
         assert {path.name for path in command.new[0].parent.glob(".*")} == set()
         for path in command.new:
             shutil.rmtree(path)
+
+
+def write_frames(old: str, new: str) -> object:
+    return ckpt.write_state(frames(old), new, like=old, partitions=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("write", "sample"),
+    [
+        *((ckpt.copy, name) for name in ("aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2", "async-4.2")),
+        (ckpt.copy, "aggregation-killed-hdfs-4.0"),
+        *((partial(ckpt.rewrite, partitions=2), name) for name in ("limit-hdfs-4.2", "aggregation-changelog-4.2")),
+        *((write_frames, name) for name in ("limit-hdfs-4.2", "aggregation-changelog-4.2")),
+        (partial(ckpt.rewrite, partitions=3), "batch 0"),
+        (partial(ckpt.rewrite, provider="rocksdb"), "batch 0"),
+    ],
+)
+def test_what_a_crash_leaves_does_not_start(write: Callable[..., object], sample: str, tmp_path: Path) -> None:
+    """After any change to the disk: no start, with any version, takes what is there for a checkpoint or a new query.
+
+    On ``offsets/0`` alone one would run batch 0 with empty state, and ask for none of what is written.
+    """
+    old, new = tmp_path / "old" if sample == "batch 0" else SAMPLES / sample, tmp_path / "new"
+    if sample == "batch 0":
+        ckpt.copy(str(SAMPLE), str(old), batch=0)
+    newest = f"offsets/{max(int(path.name) for path in (old / 'offsets').glob('[0-9]*'))}"
+    has_state = (old / "state").is_dir()
+
+    def must_not_start() -> None:
+        """Unless it is the whole of it."""
+        if not new.is_dir():
+            return
+        if (new / newest).exists() and (new / newest).read_bytes() != UNFINISHED:
+            assert not has_state or state(new) == state(old)
+        else:
+            assert not any(one.outcome.runs for one in ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts)
+
+    action, at = partial(write, str(old), str(new)), 0
+    for at in stops(action):  # noqa: B007
+        must_not_start()
+    assert at > 20
+    assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound or sample == "async-4.2"
+    for crash in (20, at // 2, at - 3):
+        shutil.rmtree(new, ignore_errors=True)
+        assert killed(crash, action)
+        must_not_start()
 
 
 def test_the_other_part_can_be_written_alone(tmp_path: Path) -> None:
