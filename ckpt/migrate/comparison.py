@@ -143,9 +143,13 @@ def find_written(listing: Listing, *, changelog: bool) -> Iterator[Written]:
 def find_two_ways(
     listing: Listing, parts: Iterable[Written], committed: Collection[int], *, changelog: bool
 ) -> Iterator[TwoWays]:
-    """Every store in every partition; ``changelog`` is how it is written now, ``committed`` are batch ids."""
+    """Every store in every partition that was switched; ``changelog`` is how it is written now.
+
+    ``committed`` are batch ids.
+    """
     for store, part in zip(_list_partitions(listing), parts, strict=True):
-        yield _make_two_ways(store, part.since, committed, changelog=changelog)
+        if part.since is not None:
+            yield _make_two_ways(store, part.since, committed, changelog=changelog)
 
 
 def _list_partitions(listing: Listing) -> Iterator[StorePartition]:
@@ -154,11 +158,9 @@ def _list_partitions(listing: Listing) -> Iterator[StorePartition]:
             yield from (store for _, store in sorted(partitions.items()))
 
 
-def _make_two_ways(store: StorePartition, first: int | None, committed: Collection[int], *, changelog: bool) -> TwoWays:
+def _make_two_ways(store: StorePartition, first: int, committed: Collection[int], *, changelog: bool) -> TwoWays:
     """``first`` is the first version written the new way."""
     where = (store.operator, store.store, store.partition)
-    if first is None:
-        return TwoWays(*where, why="its newest version was not written with the new setting")
     if first <= 1:
         return TwoWays(*where, why="no remaining version of it was written with the old setting")
     last = first - 1
@@ -167,31 +169,19 @@ def _make_two_ways(store: StorePartition, first: int | None, committed: Collecti
     logs = _find_versions(store.names.logs, once)
     later = min((version for version in snapshots if version > last), default=None)
     if changelog:
-        version, older = (later, last) if last in snapshots and later is not None else (None, None)
+        pairs = [(last, later)] if last in snapshots and later is not None else []
         gone = f"{last}.zip, the last version before the switch, no longer exists"
         why = gone if last not in snapshots else f"no snapshot after version {last} was uploaded yet"
     else:
-        version, older = _find_newest_pair(sorted(version for version in snapshots if version <= last), logs)
+        pairs = [*pairwise(sorted(version for version in snapshots if version <= last))][::-1]
         why = f"up to version {last} no two snapshots remain with all changelogs between them"
     across = (last if last - 1 in committed else None, later)
-    if version is None or older is None or not _is_led_to(logs, older, version):
-        return TwoWays(*where, *across, why=why)
-    return TwoWays(*where, *across, version, older)
+    for older, version in pairs:
+        if version - older <= len(logs) and logs.issuperset(range(older + 1, version + 1)):
+            return TwoWays(*where, *across, version, older)
+    return TwoWays(*where, *across, why=why)
 
 
 def _find_versions(files: Collection[FileId], once: Counter[int]) -> set[int]:
     """The versions of some files; in state format 2 without those that were written more than once."""
     return {version for version, _ in files if once[version] == 1}
-
-
-def _is_led_to(logs: set[int], older: int, version: int) -> bool:
-    """Tell whether there is a changelog of every version after ``older``, up to ``version``."""
-    return version - older <= len(logs) and logs.issuperset(range(older + 1, version + 1))
-
-
-def _find_newest_pair(snapshots: list[int], logs: set[int]) -> tuple[int | None, int | None]:
-    """The newest snapshot to which changelogs lead from the one before; ``snapshots`` are in order."""
-    for older, version in reversed([*pairwise(snapshots)]):
-        if _is_led_to(logs, older, version):
-            return version, older
-    return None, None

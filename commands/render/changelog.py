@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Annotated
 
 from ckpt import settings
-from ckpt.advice import Advice, advise, run, words
+from ckpt.advice import run, words
 from ckpt.migrate.comparison import Carried, Comparison, ComparisonVerdict, TwoWays, Version, VersionComparison, Written
 from ckpt.migrate.switches import Changelog, ChangelogSwitch, SwitchOutcome
 from ckpt.model import Operator, Provider, Store
@@ -111,17 +111,11 @@ def _show_one_way(ways: tuple[TwoWays, ...]) -> Iterator[Block]:
         yield Item(f"unknown: {named}{left}: {why}", 4, "  ")
 
 
-def choose_next(switch: ChangelogSwitch) -> Next:
-    """Advise what to do after a switch that took effect."""
-    verdict = ComparisonVerdict.SAME if switch.comparison is None else switch.comparison.verdict
-    if verdict in (ComparisonVerdict.SAME, ComparisonVerdict.DIFFERENT):
-        return Next((), BOOK.text(f"compared_{verdict}"))
-    uri, changelog = switch.inspection.checkpoint.uri, switch.to.value
-    return Next(BOOK.advise(f"switched_{verdict}", uri=uri, changelog=changelog).steps)
+_SWITCHED = (SwitchOutcome.ALREADY, SwitchOutcome.NOTHING, SwitchOutcome.SWITCHED)
 
 
-_SHOWN = 12  # how many partitions are named
-_NOT_SWITCHED = (SwitchOutcome.READY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET)
+def _find_verdict(switch: ChangelogSwitch) -> ComparisonVerdict:
+    return ComparisonVerdict.SAME if switch.comparison is None else switch.comparison.verdict
 
 
 def _count_replayed(store: Store) -> int | None:
@@ -189,12 +183,10 @@ class ChangelogReport(Report[ChangelogSwitch]):
 
     @property
     def exit(self) -> Exit:
-        switch = self.record
-        compared = switch.comparison if switch.outcome is SwitchOutcome.SWITCHED else None
-        verdict = compared.verdict if compared else ComparisonVerdict.SAME
-        if switch.outcome is SwitchOutcome.REFUSED or verdict is ComparisonVerdict.NOT_COMPARED:
+        outcome, verdict = self.record.outcome, _find_verdict(self.record)
+        if outcome is SwitchOutcome.REFUSED or verdict is ComparisonVerdict.NOT_COMPARED:
             return Exit.FAILED
-        return Exit.FOUND if switch.outcome in _NOT_SWITCHED or verdict is not ComparisonVerdict.SAME else Exit.OK
+        return Exit.OK if outcome in _SWITCHED and verdict is ComparisonVerdict.SAME else Exit.FOUND
 
     def page(self) -> Page:
         switch = self.record
@@ -214,20 +206,11 @@ def _show_headline(switch: ChangelogSwitch) -> Iterator[Block]:
         all=len(switch.written),
         why=switch.refused,
     )
-    tone = (
-        _choose_tone(switch) if switch.outcome is SwitchOutcome.SWITCHED else _TONES.get(switch.outcome, Tone.WARNING)
-    )
+    verdict = _find_verdict(switch)
+    tone = Tone.GOOD if switch.outcome in _SWITCHED and verdict is ComparisonVerdict.SAME else Tone.WARNING
+    if switch.outcome is SwitchOutcome.REFUSED or verdict is ComparisonVerdict.DIFFERENT:
+        tone = Tone.ERROR
     yield Headline(str(text), tone)
-
-
-_TONES = {SwitchOutcome.ALREADY: Tone.GOOD, SwitchOutcome.NOTHING: Tone.GOOD, SwitchOutcome.REFUSED: Tone.ERROR}
-
-
-def _choose_tone(switch: ChangelogSwitch) -> Tone:
-    verdict = ComparisonVerdict.SAME if switch.comparison is None else switch.comparison.verdict
-    if verdict is ComparisonVerdict.DIFFERENT:
-        return Tone.ERROR
-    return Tone.GOOD if verdict is ComparisonVerdict.SAME else Tone.WARNING
 
 
 def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
@@ -288,22 +271,20 @@ def _name_files(version: Version) -> str:
     return f"{version.version}.{'+'.join(kinds)}"
 
 
-def _choose_cure(switch: ChangelogSwitch, path: str) -> Advice:
-    state = switch.inspection.checkpoint.state
-    if switch.rewrite is not None:
-        return advise(run(switch.rewrite, BOOK.text("for_rocksdb")))
-    hdfs = state is not None and state.provider is Provider.HDFS
-    return BOOK.advise("get_rocksdb" if hdfs else "see_what_is_there", uri=path)
-
-
 def _show_next(switch: ChangelogSwitch) -> Iterator[Block]:
-    path = switch.inspection.checkpoint.uri
+    path, state, verdict = switch.inspection.checkpoint.uri, switch.inspection.checkpoint.state, _find_verdict(switch)
     match switch.outcome:
         case SwitchOutcome.ALREADY | SwitchOutcome.NOTHING:
             yield Next((), words("Nothing to do."))
         case SwitchOutcome.SWITCHED:
-            yield choose_next(switch)
+            if verdict in (ComparisonVerdict.SAME, ComparisonVerdict.DIFFERENT):
+                yield Next((), BOOK.text(f"compared_{verdict}"))
+            else:
+                yield Next(BOOK.advise(f"switched_{verdict}", uri=path, changelog=switch.to.value).steps)
+        case SwitchOutcome.REFUSED if switch.rewrite is not None:
+            yield Next((run(switch.rewrite, BOOK.text("for_rocksdb")),))
         case SwitchOutcome.REFUSED:
-            yield Next(_choose_cure(switch, path).steps)
+            hdfs = state is not None and state.provider is Provider.HDFS
+            yield Next(BOOK.advise("get_rocksdb" if hdfs else "see_what_is_there", uri=path).steps)
         case _:
             yield Next(BOOK.advise(f"switch_{switch.outcome}", uri=path, changelog=switch.to.value).steps)

@@ -1,7 +1,7 @@
 """``processor.py``: the state of the new query, how it is loaded, and the place for the user's logic."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ckpt.migrate import aggregates
@@ -129,6 +129,7 @@ def _collect_values(plan: TransformPlan) -> dict[str, Any]:
     elif family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS):
         emitted += variables[0].fields
     begins = [begin for kept in plan.aggregates for begin in kept.aggregate.begin.split(", ")]
+    alone = [f"        begin = ({begins[0]},)"] if begins else []  # as a formatter writes a tuple of one
     ttl = [f"    {literal(variable.name)}: 0," for variable in variables if variable.ttl]
     return {
         "sets_zone": pandas and plan.times,
@@ -145,7 +146,7 @@ def _collect_values(plan: TransformPlan) -> dict[str, Any]:
         "counts": family in (OperatorFamily.AGGREGATION, OperatorFamily.WINDOWS),
         **{each.name: each is family for each in OperatorFamily},
         "meanings": [f"        - {plain(kept.meaning)}" for kept in plan.aggregates],
-        "begins": _write_begins(begins),
+        "begins": alone if len(begins) == 1 else explode("begin = (", begins, ")", 8),
         "folds_of_row": fold_inputs(plan),
         "closes": closes,
         "results": write_results(plan),
@@ -182,10 +183,3 @@ def _load(variable: Variable, target: str, family: OperatorFamily) -> Iterator[s
         "GROUP_STATE": family is OperatorFamily.GROUP_STATE,
     }
     yield fill_code("load.template", values).removesuffix("\n")
-
-
-def _write_begins(begins: Sequence[str]) -> list[str]:
-    """Write the tuple of the buffers of a key without rows, as a formatter would."""
-    if len(begins) == 1:
-        return [f"        begin = ({begins[0]},)"]
-    return ["        begin = (", *(f"            {begin}," for begin in begins), "        )"]
