@@ -92,7 +92,6 @@ def call(name: str, *arguments: Value, **options: Value) -> Call:
 
 
 def _fill(value: Value, known: Known) -> Value:
-    """A value with what is known of this checkpoint."""
     match value:
         case Blank():
             return known.name(value) or value

@@ -78,7 +78,7 @@ class Words:
 
     def fill(self, known: Known) -> "Words":
         """Return the text for one checkpoint."""
-        return Words(tuple(part for each in self.parts for part in _fill(each, known)))
+        return Words(tuple(_fill(each, known) for each in self.parts))
 
     def segments(self) -> Iterator[tuple["AnyPart", str]]:
         """Yield each part with its text, in the words of whoever asks (``speaking``)."""
@@ -196,15 +196,11 @@ def join(texts: "Iterable[Words | AnyPart]", between: str = " ") -> Words:
     return joined
 
 
-def _fill(part: AnyPart, known: Known) -> Iterator[AnyPart]:
-    match part:
-        case str():
-            yield part
-        case Blank():
-            whole = known.checkpoint if part is Blank.CHECKPOINT else None
-            yield known.name(part) or part if whole is None else quote_path(whole)
-        case _:
-            yield part.fill(known)
+def _fill(part: AnyPart, known: Known) -> AnyPart:
+    if isinstance(part, Blank):
+        whole = known.checkpoint if part is Blank.CHECKPOINT else None
+        return known.name(part) or part if whole is None else quote_path(whole)
+    return part if isinstance(part, str) else part.fill(known)
 
 
 @contextmanager

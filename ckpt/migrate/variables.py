@@ -104,7 +104,6 @@ def _make_list(column: InitialColumn) -> Variable:
 
 
 def _find_own(shape: InitialShape) -> Iterator[Variable]:
-    """The variables that the old transformWithState query had."""
     expires = {column.variable: column.name for column in shape.state if column.holds is Holds.EXPIRY}
     for column in shape.state:
         name, held = column.variable or column.name, (column.name,)

@@ -31,7 +31,6 @@ class StateTable(LazyTable):
         super().__init__(catalog, flat_schema(self._columns), self._find_rows)
 
     def _find_rows(self, equal: Mapping[str, Any]) -> Iterator[Any]:
-        """Read the partitions that can have such rows."""
         known = {column.name: column for column in self._columns.kept if column.of_key}
         parts = tuple(
             KeyPart(known[name], _make_array(value))

@@ -38,7 +38,6 @@ def show_inspection(inspection: Inspection, template: str = PAGE, besides: Seque
 
 
 def _describe_inspection(inspection: Inspection) -> dict[str, Any]:
-    """All that the template shows."""
     checkpoint = inspection.checkpoint
     plotted = iter(range(_PLOTTED))
     return {
@@ -108,7 +107,6 @@ def _choose_outcome_tone(forecast: Forecast) -> str:
 
 
 def _show_store(store: Store, *, plot: bool) -> dict[str, Any]:
-    """A store with its plots, if there is room for them."""
     sizes = [(partition.partition, partition.bytes) for partition in store.partitions]
     lags = [(partition.partition, partition.replay_versions) for partition in store.partitions]
     charts = (
@@ -134,7 +132,6 @@ def _compare_sizes(operators: tuple[Operator, ...]) -> list[tuple[str, int, floa
 
 
 def _group_findings(findings: tuple[RatedFinding, ...]) -> list[dict[str, Any]]:
-    """The findings, each diagnosis once with its places."""
     groups: dict[tuple[str, str], list[RatedFinding]] = {}
     for rated in findings:
         groups.setdefault((rated.finding.diagnosis.code, rated.severity), []).append(rated)

@@ -81,14 +81,7 @@ def list_functions(plan: TransformPlan) -> list[Callable[..., Any]]:
     return list(dict.fromkeys(needed))
 
 
-def copy_functions(plan: TransformPlan) -> Iterator[str]:
-    """Copy the functions of the aggregates as they are in ckpt."""
-    for function in list_functions(plan):
-        yield from ("", "", inspect.getsource(function).rstrip())
-
-
 def _place_aggregates(plan: TransformPlan) -> Iterator[tuple[KeptAggregate, str]]:
-    """Give each aggregate with its buffers as code."""
     begin = 0
     for kept in plan.aggregates if plan.folds else ():
         end = begin + len(kept.columns)
@@ -156,7 +149,7 @@ def _collect_values(plan: TransformPlan) -> dict[str, Any]:
         "timeout": places.get(Holds.TIMEOUT) if plan.time_mode is not TimeMode.NONE else None,
         "clears_timeouts": family is OperatorFamily.GROUP_STATE and plan.time_mode is not TimeMode.NONE,
         "window_end": next((index for index, key in enumerate(shape.keys) if key.name == "window_end"), None),
-        "functions": copy_functions(plan),
+        "functions": (line for each in functions for line in ("", "", inspect.getsource(each).rstrip())),
         "milliseconds": milliseconds,
     }
 

@@ -175,7 +175,6 @@ def _fill_in_source(start: SourceStart) -> Iterator[str]:
 
 
 def _read_source(start: SourceStart) -> str:
-    """The function that reads one source."""
     index, kind, source_type = start.view.index, start.view.kind, start.view.type
     unnamed = kind.reads_files or source_type is SourceType.UNKNOWN
     replaced = [literal(key.lower()) for key in (*start.options, *start.without)] if start.options else []
@@ -204,7 +203,6 @@ def _begins(start: SourceStart) -> str:
 
 
 def _unite(names: Sequence[str], *, join: bool) -> Iterator[str]:
-    """The lines that bring the rows of several sources together."""
     sides = ("left", "right") if join and len(names) == 2 else ()
     for name, side in zip(names, sides, strict=False):
         yield f'    {name} = {name}.withColumn("side", F.lit("{side}"))'

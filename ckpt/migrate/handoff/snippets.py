@@ -74,7 +74,6 @@ def _write_source(start: SourceStart, language: Language, *, imports: bool) -> s
 
 
 def _describe_source(start: SourceStart) -> Iterator[str]:
-    """Describe a source and its conditions, in lines of plain text."""
     index = str(start.view.index)
     name = f"{index} {start.view.name}" if start.view.name not in (None, "", index) else index
     yield f"Source {_plain(name)}: {start.view.type}."
