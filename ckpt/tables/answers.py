@@ -58,25 +58,20 @@ def sql(
 
 def read_answer(connection: Any, relation: Any) -> Answer:
     """Read all rows of a relation of ``run_sql``. Raises as ``run_sql``."""
-    columns = _list_columns(relation)
-    rows = tuple(row for batch in read_results(connection, relation) for row in _make_rows(columns, batch))
-    return Answer(columns, rows, list_problems(connection))
+    rows = tuple(_read_rows(connection, relation))
+    return Answer(_list_columns(relation), rows, list_problems(connection))
 
 
 def list_json_lines(connection: Any, relation: Any) -> Iterator[str]:
     """The rows of a relation as JSON objects, one a line. Raises as ``run_sql``."""
-    columns = _list_columns(relation)
-    for batch in read_results(connection, relation):
-        yield from (mask_json(json.dumps(row, default=str)) for row in _make_rows(columns, batch))
+    yield from (mask_json(json.dumps(row, default=str)) for row in _read_rows(connection, relation))
 
 
 def list_csv_lines(connection: Any, relation: Any, escape: Callable[[str], str] = str) -> Iterator[str]:
     """The rows of a relation as CSV below their names; NULL is empty, what is nested is JSON. Raises as ``run_sql``."""
-    columns = _list_columns(relation)
-    yield _to_csv([escape(column.name) for column in columns])
-    for batch in read_results(connection, relation):
-        for row in _make_rows(columns, batch):
-            yield _to_csv([escape(mask_secrets(_to_text(value))) for value in row.values()])
+    yield _to_csv([escape(column.name) for column in _list_columns(relation)])
+    for row in _read_rows(connection, relation):
+        yield _to_csv([escape(mask_secrets(_to_text(value))) for value in row.values()])
 
 
 def write_parquet(connection: Any, relation: Any, path: str) -> None:
@@ -108,10 +103,11 @@ def _list_columns(relation: Any) -> tuple[AnswerColumn, ...]:
     return tuple(columns)
 
 
-def _make_rows(columns: tuple[AnswerColumn, ...], batch: Any) -> Iterator[dict[str, Json]]:
-    names = [column.name for column in columns]
-    for row in zip(*(_make_cells(array) for array in batch.columns), strict=True):
-        yield dict(zip(names, row, strict=True))
+def _read_rows(connection: Any, relation: Any) -> Iterator[dict[str, Json]]:
+    names = [column.name for column in _list_columns(relation)]
+    for batch in read_results(connection, relation):
+        for row in zip(*map(_make_cells, batch.columns), strict=True):
+            yield dict(zip(names, row, strict=True))
 
 
 def _make_cells(array: Any) -> list[Json]:

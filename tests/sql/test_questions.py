@@ -195,7 +195,7 @@ def test_more_rows_than_memory_are_refused_in_a_line(ckpt: Ckpt, monkeypatch: py
     def fill(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("ckpt.tables.answers._make_rows", fill)
+    monkeypatch.setattr("ckpt.tables.answers._read_rows", fill)
     run = ckpt("sql", "FROM range(3)", ASYNC)
     assert (run.exit_code, run.stdout) == (3, "")
     assert run.stderr == "ckpt: there is not enough memory on this machine for the answer\n"
