@@ -27,6 +27,7 @@ from ckpt.migrate.switches import (
     Changelog as Changelog,
     ChangelogSwitch as ChangelogSwitch,
     ProviderMove as ProviderMove,
+    RealTimeMove as RealTimeMove,
 )
 from ckpt.migrate.transform import Api as Api, TransformMigration as TransformMigration, TransformPlan as TransformPlan
 from ckpt.model import ToProvider as ToProvider

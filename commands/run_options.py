@@ -75,10 +75,10 @@ class RunOptions:
             yield {"storage_options": storage_options, "jobs": self.jobs, "engine": by}
 
     @contextmanager
-    def writing(self, common: options.CommonOptions, *places: str) -> Iterator[dict[str, Any]]:
-        """Those of a call that writes to these places, with what shows progress. Raises UsageError."""
-        for place in places:
-            options.check_stays(place)
+    def writing(self, common: options.CommonOptions, *folders: str) -> Iterator[dict[str, Any]]:
+        """The arguments of a call that makes these folders, with the bar that shows progress. Raises UsageError."""
+        for folder in folders:
+            options.check_stays(folder)
         with (
             self.reading(common) as how,
             bar(quiet=common.quiet or how["engine"] is not None, of="partitions") as watcher,

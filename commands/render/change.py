@@ -285,7 +285,7 @@ class ChangeReport(Report[Planned]):
 
 
 class ReceiptReport(Report[Receipt]):
-    """What came of a plan."""
+    """The receipt of a change."""
 
     keys = ReceiptKeys
 

@@ -67,7 +67,7 @@ class InSinkKeys(Keys, record=InSink, keys="kind rows says"):
 
 
 class ReceiptKeys(Keys, record=Receipt, keys="applied undone backup problem other_backup steps undone_command"):
-    """What came of a plan."""
+    """The receipt of a change."""
 
     steps: tuple[StepKeys, ...]
 

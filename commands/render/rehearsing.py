@@ -21,7 +21,7 @@ _ENDS = {
 
 
 class RehearsalReport(Report[Rehearsal]):
-    """Whether the query starts, its batches beside those of the old query, and its state."""
+    """A rehearsal: its batches beside those of the old query, and its state."""
 
     def page(self) -> Page:
         rehearsal = self.record

@@ -206,3 +206,9 @@ def test_a_call_that_is_written_in_the_source_is_a_command_with_its_options() ->
         or (command is not None and not options <= list_options(command))
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_a_call_returns_public_types(name: str) -> None:
+    returned = re.findall(r"\bckpt\.[\w.]+\.(\w+)", str(signature(FUNCTIONS[name]).return_annotation))
+    assert {*returned} <= {*ckpt.__all__, *ckpt.types.__all__}
