@@ -13,12 +13,12 @@ from typing import Unpack
 from ckpt.changes.apply import ApplyOptions, ChangeResult, Receipt, run_change
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import view_changed
-from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.model import Location
 from ckpt.new.book import BOOK
 from ckpt.new.copy.copy import Vanished, copy_selected
 from ckpt.new.copy.placing import Placing, check_apart, open_new
+from ckpt.new.copy.selection import has_run_since
 from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan, judge_evolution, plan_evolution
 from ckpt.new.request import NewCheckpoint
 from ckpt.query.description import QueryDescription
@@ -93,9 +93,8 @@ def _copy_rest(plan: EvolvePlan, storage: Storage, view: Storage, placing: Placi
 
     def check_at_rest() -> None:
         """Raise StorageError where the old query has run meanwhile: the new one would read its rows again."""
-        for log in (OFFSETS, COMMITS):
-            if storage.list_level(log).files.keys() != checkpoint.listing.in_folder(log).keys():
-                raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
+        if has_run_since(checkpoint, storage):
+            raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
 
     how = {"new_id": new.new_id, "plan": new.plan}
     copied = copy_selected(view, placing, new.uri, None, **how, watcher=new.watcher, check=check_at_rest)

@@ -70,4 +70,4 @@ def _make_rows(
     }
     writes = engine is not None and engine.writes
     work = StateRewriting(made.storage.uri, dict(made.options), writes, ((chosen, form),), state, reshapings=reshapings)
-    yield from (outcome.files for _, outcome in work.run(engine, jobs) if outcome.files is not None)
+    yield from (outcome.files for outcome in work.run(engine, jobs) if outcome.files is not None)

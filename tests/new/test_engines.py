@@ -12,8 +12,7 @@ import ckpt
 from ckpt.errors import CkptError, UsageError
 from tests.conftest import CopyOf
 from tests.new.fill.test_import_state import AGGREGATION, exported, frames
-from tests.new.rewrite.continuing import state
-from tests.new.rewrite.test_dropping import rows
+from tests.new.rewrite.continuing import rows, state
 from tests.support.places import SAMPLES
 
 Make: TypeAlias = Callable[..., ckpt.types.Rewrite]

@@ -39,7 +39,7 @@ EACH: dict[str, int] = {
     "migrate/handoff/test_command.py::test_every_sample_is_told_as_published_and_left_alone": 2,
     "inspection/preflight/test_document.py::test_a_damage": 2,
     "laws/test_next.py::test_a_damage_ends_as_its_page_says": 2,
-    "new/rewrite/test_where.py::test_what_is_kept_is_what_arrow_keeps": 2,
+    "new/rewrite/test_filtering.py::test_what_is_kept_is_what_arrow_keeps": 2,
     # Recorded cases of the same few kinds.
     "live/sink/test_plans.py::test_a_rewind_promises_what_inspect_says_afterwards": 2,
     "live/test_recorded.py::test_what_is_said_of_a_delta_table_is_what_happens": 2,
@@ -97,8 +97,7 @@ EACH: dict[str, int] = {
     "laws/test_inspect_is_pure.py::test_whatever_happens_to_a_checkpoint_is_told": 3,
     "laws/test_inspect_is_pure.py::test_a_local_run_imports_nothing_heavy": 4,
     # Each process does what one does alone; each way to cut the work is compared once.
-    "new/rewrite/test_dropping.py::test_processes_write_what_one_does": 3,
-    "new/rewrite/test_where.py::test_processes_write_what_one_does": 2,
+    "new/test_engines.py::test_processes_make_what_one_does": 3,
     "new/rewrite/test_rewrite.py::test_every_row_is_there_and_where_spark_looks_for_it": 3,
     "new/fill/test_import_state.py::test_what_was_read_is_written_byte_for_byte": 2,
     "new/fill/test_import_state.py::test_export_import_export": 2,

@@ -152,6 +152,12 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     return batch
 
 
+def has_run_since(checkpoint: Checkpoint, storage: Storage) -> bool:
+    """Tell whether the query has run since the checkpoint was read: its logs have other files now."""
+    now = {log: storage.list_level(log).files.keys() for log in (OFFSETS, COMMITS)}
+    return any(names != checkpoint.listing.in_folder(log).keys() for log, names in now.items())
+
+
 def is_undescribed(inspection: Inspection) -> bool:
     """Tell whether a start is unknown only because Spark before 3.1 wrote the state, without a schema."""
     because = {finding.diagnosis for f in inspection.counted if f.outcome is Outcome.UNKNOWN for finding in f.because}

@@ -26,7 +26,6 @@ from ckpt.new.book import BOOK
 from ckpt.new.copy.placing import check_apart
 from ckpt.new.copy.selection import Selection, select_files
 from ckpt.new.request import NewCheckpoint
-from ckpt.new.rewrite.condition import join_names
 from ckpt.new.rewrite.filtering import (
     Dropping,
     Key,
@@ -34,6 +33,7 @@ from ckpt.new.rewrite.filtering import (
     SplitFilter,
     check_known,
     choose_dropping,
+    join_names,
     make_filters,
 )
 from ckpt.new.rewrite.spreading import list_key_columns
@@ -290,31 +290,33 @@ def plan_split(checkpoint: str, into: Sequence[NewCheckpoint], where: Sequence[s
     """Plan several new checkpoints of one old one, each with the rows of its condition. Raises as ``plan_rewrite``."""
     for new in into:
         _check_new(checkpoint, new)
-    own_options = choose_options(checkpoint, into[0].options)
-    chosen = choose(Question(checkpoint, all_units=True), own_options)
+    chosen = choose(Question(checkpoint, all_units=True), choose_options(checkpoint, into[0].options))
     for number, (new, own) in enumerate(zip(into, where, strict=True)):
-        selection, rewrite = _plan(chosen, new, (), own)[1:]
-        leaving = choose_leaving(chosen, (), tuple(where)) if number == 0 else {}
-        refused = rewrite.refused
-        if rewrite.planned is not None:
+        plan = _plan(chosen, new, (), own)
+        refused, among = plan.rewrite.refused, () if number else tuple(where)
+        if plan.rewrite.planned is not None:
             commit = commit_planned(chosen.checkpoint)
-            refused = BOOK.text("split_planned", planned=rewrite.planned, commit=commit)
-        for operator, part in leaving.items():
-            if refused is None and not part.applies:
-                refused = f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
-            if refused is None and isinstance(part, SplitFilter) and part.beyond_sources:
-                names = join_names(part.beyond_sources)
-                refused = (
-                    f"operator {operator}: rows of a source do not have {names}, so that no filter gives each of them "
-                    "to one new query: divide by other columns of the key"
-                )
-            if refused is None and isinstance(part, SplitFilter) and part.floats:
-                refused = (
-                    f"operator {operator}: Spark does not compare {join_names(part.floats)} as DuckDB does, of type "
-                    "FLOAT: divide by other columns of the key"
-                )
-        among = tuple(where) if number == 0 else ()
-        yield PlannedRewrite(chosen, selection, replace(rewrite, refused=refused, among=among))
+            refused = BOOK.text("split_planned", planned=plan.rewrite.planned, commit=commit)
+        if among:
+            refused = refused or next(_refuse_conditions(choose_leaving(chosen, (), among)), None)
+        yield plan._replace(rewrite=replace(plan.rewrite, refused=refused, among=among))
+
+
+def _refuse_conditions(leaving: Mapping[int, Leaving]) -> Iterator[str]:
+    """Why conditions do not divide rows among queries that each have a filter."""
+    for operator, part in leaving.items():
+        if not part.applies:
+            yield f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
+        elif isinstance(part, SplitFilter) and part.beyond_sources:
+            yield (
+                f"operator {operator}: rows of a source do not have {join_names(part.beyond_sources)}, so that no "
+                "filter gives each of them to one new query: divide by other columns of the key"
+            )
+        elif isinstance(part, SplitFilter) and part.floats:
+            yield (
+                f"operator {operator}: Spark does not compare {join_names(part.floats)} as DuckDB does, of type FLOAT: "
+                "divide by other columns of the key"
+            )
 
 
 def list_starting(inspection: Inspection) -> tuple[Spark, ...]:

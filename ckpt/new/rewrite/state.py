@@ -91,11 +91,13 @@ class Tally:
     rows: Counter[Family] = field(default_factory=Counter)
     dropped: Counter[Family] = field(default_factory=Counter)
     refused: dict[str | Words, RefusedKeys] = field(default_factory=dict)  # by what is wrong with them
+    keys_seen: set[int] = field(default_factory=set)  # the places of keys to be left out that a row has had
 
     def add(self, other: "Tally") -> None:
         """Add the counts of more rows."""
         self.rows.update(other.rows)
         self.dropped.update(other.dropped)
+        self.keys_seen.update(other.keys_seen)
         for why, keys in other.refused.items():
             self.refuse(why, keys.count, keys.names, in_none=keys.in_none)
 
@@ -155,6 +157,8 @@ class StoreRewriting:
                         yield self._move_batch(rows, own, families, counts)
                 except Undecodable as error:
                     raise files.refused(files.place.folder, error) from None
+        if isinstance(self.leaving, Dropping):
+            tally.keys_seen.update(self.leaving.seen)
 
     def _move_batch(
         self, rows: HdfsRows | RocksDBRows, partition: int, families: Families, tally: Tally
@@ -278,7 +282,6 @@ class TaskOutcome(NamedTuple):
 
     files: Mapping[str, bytes | int] | None  # None: a partition was divided, and no file made yet
     tally: Tally
-    keys_seen: frozenset[int] = frozenset()  # the places of keys to be left out that a row has had
 
 
 def _name_piece(checkpoint: int, *, planned: bool) -> list[str]:
@@ -355,7 +358,7 @@ class StateRewriting(StateWriting):
             batch = pa.record_batch(columns, names=_name_piece(task.checkpoint, planned=planned)[: len(columns)])
             for partition, piece in divide_batch(batch, places, store.partitions):
                 yield self.targets[StoreInPartition(*task[:2], partition)], piece
-        yield None, self._make_outcome(task, tally, None)
+        yield None, TaskOutcome(None, tally)
 
     def make(self, task: StoreInPartition, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
@@ -375,7 +378,7 @@ class StateRewriting(StateWriting):
         if first.reshaping is not None:
             rows, families = [first.reshaping.merge(part) for part in rows], first.reshaping.rename(families)
         files = self.state.make_files(first.operator, first.store, task.partition, rows[0], families, *rows[1:])
-        yield self._make_outcome(task, tally, self.deliver(files))
+        yield TaskOutcome(self.deliver(files), tally)
 
     def _merge_rows(self, first: StoreRewriting, parts: Sequence[Stored], tally: Tally) -> Stored:
         """Join the rows of each checkpoint in a new partition; keys that several have are combined, or counted."""
@@ -397,14 +400,7 @@ class StateRewriting(StateWriting):
         tally.refuse(why, len(shared), names)
         return rows
 
-    def _make_outcome(
-        self, task: StoreInPartition, tally: Tally, files: Mapping[str, bytes | int] | None
-    ) -> TaskOutcome:
-        leaving = (stores[task[:2]].leaving for stores in self.stores)
-        keys = (dropping.seen for dropping in leaving if isinstance(dropping, Dropping))
-        return TaskOutcome(files, tally, frozenset().union(*keys))
-
-    def run(self, engine: Exchange | None, jobs: int | None) -> Iterator[tuple[StoreInPartition, TaskOutcome]]:
+    def run(self, engine: Exchange | None, jobs: int | None) -> Iterator[TaskOutcome]:
         """Rewrite all stores, by default in ``jobs`` processes of this machine. Raises Undecodable, StorageError.
 
         None is as many processes as are worth it.
@@ -412,7 +408,7 @@ class StateRewriting(StateWriting):
         if engine is None:
             files = [file for own in self.stores for store in own.values() for file in store.find_files().values()]
             engine = ThroughFiles(Processes(count_processes(self.old[0][0], files, jobs, _WORTH_A_PROCESS)))
-        yield from engine.exchange(self, [*self.list_sources()], [*self.targets])
+        return (outcome for _, outcome in engine.exchange(self, [*self.list_sources()], [*self.targets]))
 
 
 def rewrite_state(
@@ -435,13 +431,13 @@ def rewrite_state(
         rewrite.among or rewrite.where,
         combining=combining,
     )
-    for task, outcome in work.run(new.engine, new.jobs):
+    for outcome in work.run(new.engine, new.jobs):
         tally.add(outcome.tally)
-        dropping = rewrite.leaving.get(task.operator)
-        if isinstance(dropping, Dropping):
-            dropping.seen.update(outcome.keys_seen)
         if outcome.files is not None:
             yield outcome.files
+    for dropping in rewrite.leaving.values():
+        if isinstance(dropping, Dropping):
+            dropping.seen.update(tally.keys_seen)
     for why, refused in tally.refused.items():
         if new.accept_loss and refused.in_none:
             continue

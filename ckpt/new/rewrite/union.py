@@ -84,7 +84,9 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     """
     first = chosen[0]
     for earlier, other in combinations(chosen, 2):
-        _check_apart(earlier, other)
+        if earlier.checkpoint.query_id == other.checkpoint.query_id:
+            both = " and ".join(one_line(each.checkpoint.uri) for each in (earlier, other))
+            raise NoWay(f"{both} have the same query id: one is a copy of the other, and has the same rows")
     for other in chosen:
         _check_alone(other)
         _check_fits(first, other)
@@ -109,12 +111,11 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     logs: Storage = view_changed(first.storage, first.checkpoint.listing, steps)
     if query is not None:
         logs, united = _arrange(logs, query, united)
-        _check_operators(first, query)
-    combining = {}
-    for operator in first.checkpoint.operators if combine else ():
-        columns = _plan_combining(operator, query)
-        if operator not in counted:
-            combining[operator.id, operator.stores[0].name] = columns
+        for finding in compare_operators(query, first.checkpoint, query.spark).findings:
+            if finding.diagnosis.severity is Severity.ERROR:
+                raise NoWay(f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}")
+    columns = [(operator, _plan_combining(operator, query)) for operator in first.checkpoint.operators if combine]
+    combining = {(each.id, each.stores[0].name): own for each, own in columns if each not in counted}
     return Union(tuple(chosen), logs, batch, united, watermarks, evicted, combining)
 
 
@@ -139,13 +140,6 @@ def _check_alone(chosen: Chosen) -> None:
                 raise NoWay(f"{own}: operator {operator.id} joins streams: rows of several queries have never met")
             case OperatorName.LIMIT:
                 raise NoWay(f"{own}: operator {operator.id} is a limit, and each query has counted up to it alone")
-
-
-def _check_apart(first: Chosen, other: Chosen) -> None:
-    """Raise NoWay where two checkpoints are of one query."""
-    own, its = one_line(first.checkpoint.uri), one_line(other.checkpoint.uri)
-    if first.checkpoint.query_id == other.checkpoint.query_id:
-        raise NoWay(f"{own} and {its} have the same query id: one is a copy of the other, and has the same rows")
 
 
 def _check_fits(first: Chosen, other: Chosen) -> None:
@@ -309,16 +303,9 @@ def _arrange(
     return view_changed(logs, checkpoint.listing, steps), tuple(united[old] for _, old in order)
 
 
-def _check_operators(first: Chosen, query: QueryDescription) -> None:
-    """Raise NoWay where a described query does not start on the state."""
-    for finding in compare_operators(query, first.checkpoint, query.spark).findings:
-        if finding.diagnosis.severity is Severity.ERROR:
-            raise NoWay(f"{finding.diagnosis.code} {finding.diagnosis.name}: {finding.detail}")
-
-
 def _plan_combining(operator: Operator, query: QueryDescription | None) -> StoreColumns:
     """How an operator merges rows of the same key. Raises NoWay."""
-    described = None if query is None or query.operators is None else query.operators[operator.id : operator.id + 1]
+    described = () if query is None else (query.operators or ())[operator.id : operator.id + 1]
     if not described or described[0].name != operator.name:
         raise NoWay(BOOK.text("combine_description", id=operator.id))
     return plan_combining(operator, described[0])

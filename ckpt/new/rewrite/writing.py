@@ -27,7 +27,7 @@ from ckpt.inspection.inspection import Inspection
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store
 from ckpt.new.book import BOOK
 from ckpt.new.copy.placing import Placing, Watcher, open_new
-from ckpt.new.copy.selection import Selection, is_undescribed
+from ckpt.new.copy.selection import Selection, has_run_since, is_undescribed
 from ckpt.new.rewrite.plan import (
     CannotRewrite,
     PlannedRewrite,
@@ -282,7 +282,8 @@ def make_new(
     wanted = RequestedPart(schema=unwritten or None)
     choose(Question(rewrite.into, wanted, all_units=True), placing.options)
     for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
-        _check_at_rest(each)
+        if has_run_since(each.checkpoint, each.storage):  # a sink has batches that the new one would run again
+            raise StorageError(BOOK.text("rewrite_running", uri=each.checkpoint.uri))
     units, sizes = tuple(count_rows()), placing.sizes.values()
     starts_with = list_starting(made)
     return replace(rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
@@ -331,11 +332,3 @@ def _continues(rewrite: Rewrite, made: Inspection) -> bool:
 
 def _list_starts(inspection: Inspection) -> dict[Spark, tuple[int | None, tuple[SourceRange, ...]]]:
     return {f.spark: (f.batch_id, f.sources) for f in inspection.counted if f.outcome.runs}
-
-
-def _check_at_rest(chosen: Chosen) -> None:
-    """Raise StorageError where the query has run meanwhile: a sink has batches that the new one would run again."""
-    logs = [chosen.checkpoint.listing.in_folder(folder) for folder in (OFFSETS, COMMITS)]
-    now = [chosen.storage.list_level(folder).files for folder in (OFFSETS, COMMITS)]
-    if [set(names) for names in logs] != [set(names) for names in now]:
-        raise StorageError(BOOK.text("rewrite_running", uri=chosen.checkpoint.uri))

@@ -14,7 +14,7 @@ from tests.new.evolve.columns import COLUMN_CASES
 from tests.new.evolve.record import ask, check
 from tests.new.evolve.running import Answering
 from tests.new.evolve.test_command import COUNT, SUM, describe_aggregates
-from tests.new.rewrite.test_dropping import rows
+from tests.new.rewrite.continuing import rows
 from tests.support.places import SAMPLES
 from tests.support.spark.live import Here
 

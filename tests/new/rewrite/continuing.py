@@ -5,6 +5,7 @@ Both see the same new rows; what they put out, batch by batch, and their state i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.support.spark.samples import SAMPLES as ALL
 BATCHES = 3
 _BY_NAME = {sample.name: sample for sample in ALL}
 _STATE_STORE = "spark.sql.streaming.stateStore."
+_NOT_OF_THE_KEY = ("sessionStartTime", "__event_time", "index")
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,19 @@ def frames(checkpoint: Path | str, shape: str = "flat", *, partition_id: bool = 
 def state(checkpoint: Path) -> dict[str, list[str]]:
     """Every row of every unit."""
     return {label: sorted(map(str, table.to_pylist())) for label, table in frames(checkpoint).items()}
+
+
+def rows(checkpoint: Path) -> dict[str, list[tuple[Any, str]]]:
+    """Of each unit the grouping key and all of each row."""
+    return {
+        label: sorted((tuple(_list_key(row["key"])), str(row)) for row in table.to_pylist())
+        for label, table in frames(checkpoint, "raw").items()
+    }
+
+
+def _list_key(key: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in key.items():
+        if isinstance(value, dict):
+            yield from _list_key(value, f"{path}{name}_")
+        elif name not in _NOT_OF_THE_KEY:
+            yield path + name, str(value)
