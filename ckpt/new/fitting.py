@@ -95,7 +95,6 @@ def replace_elements(array: Any, values: Any) -> Any:
 
 
 def _rebuild(kind: Any, array: Any, values: Any) -> Any:
-    """Rebuild lists, or maps, with other elements."""
     bounds = np.asarray(array.offsets)
     there = np.asarray(array.is_valid())
     buffers = [validity(~there), pa.py_buffer(np.ascontiguousarray(bounds - bounds[0]).astype(np.int32))]
@@ -103,7 +102,6 @@ def _rebuild(kind: Any, array: Any, values: Any) -> Any:
 
 
 def _repeat_rows(array: Any, rows: Any) -> Any:
-    """The row of each element."""
     return np.repeat(rows, np.diff(np.asarray(array.offsets)))
 
 
@@ -136,7 +134,7 @@ def _fit_simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
     if not _are_alike(array.type, target):
         raise _make_misfit(array, kind, name)
     try:
-        return _cast(array, target)
+        return array.cast(target)
     except pa.ArrowInvalid:
         at = _find_first_wrong(array, target)
         raise Misfit(int(rows[at]), f"{name} has a value that {_type_name(kind)} does not have: {array[at]}") from None
@@ -162,17 +160,13 @@ def _are_alike(source: Any, target: Any) -> bool:
     )
 
 
-def _cast(array: Any, target: Any) -> Any:
-    return array.cast(target, safe=True)
-
-
 def _find_first_wrong(array: Any, target: Any) -> int:
     """The place of the first value that cannot be cast."""
     low, high = 0, len(array)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _cast(array.slice(low, middle - low), target)
+            array.slice(low, middle - low).cast(target)
             low = middle
         except pa.ArrowInvalid:
             high = middle
@@ -184,5 +178,4 @@ def _make_misfit(array: Any, kind: Json, name: str) -> Misfit:
 
 
 def _type_name(kind: Json) -> str:
-    """A short name of a type."""
     return next(iter(type_names(kind)))

@@ -68,7 +68,7 @@ EACH: dict[str, int] = {
     # Continued by the same code; recorded with all queries, on every version that reads them.
     "changes/prune/test_live.py::test_a_pruned_checkpoint_continues_exactly": 2,
     "changes/oracle/test_repaired.py::test_it_continues_as_a_query_that_never_broke": 2,
-    "new/rewrite/test_planned.py::test_a_sink_has_every_row_once": 2,
+    "new/rewrite/test_recorded.py::test_a_sink_has_every_row_once": 2,
     "new/fill/test_import_state.py::test_random_state_of_every_version_is_written_byte_for_byte": 2,
     "new/evolve/test_live.py::test_a_changed_query_continues": 3,
     "new/rewrite/test_continuing.py::test_it_continues_as_on_the_old_one": 2,

@@ -74,7 +74,6 @@ def make_contents(
 
 
 def _make_empty_values(kind: Json, count: int) -> Any:
-    """Values of an index, which hold nothing."""
     return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], np.ones(count, bool))
 
 

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -27,21 +27,27 @@ from ckpt.storage.locations import local_path
 _LOG, _PARQUET, _MAGIC = "_delta_log", ".parquet", b"PAR1"
 
 
+class ExportedUnit(NamedTuple):
+    """A unit of state in an export, as its manifest describes it."""
+
+    folder: str
+    is_delta: bool
+    columns: Collection[str] | None
+    rows: int | None  # before anybody edited them
+    planned_ms: int | None  # when the batch was planned
+
+
 @dataclass(frozen=True, slots=True)
 class Export:
     """The folder that ``ckpt export-state --all-units --to`` has written, whoever has edited it since."""
 
     place: str
+    options: Mapping[str, str]  # of its file system
     storage: Storage
     listing: Listing
-    folders: Mapping[str, str]  # by the label of the unit
+    units: Mapping[str, ExportedUnit]  # by label
     query_id: str | None
     batch: int | None
-    planned_ms: frozenset[int]  # when that batch was planned, where a manifest is left that says so
-    options: Mapping[str, str] = field(default_factory=dict)  # of its file system
-    delta: frozenset[str] = frozenset()  # folders that a manifest calls a Delta table
-    columns: Mapping[str, Collection[str]] = field(default_factory=dict)  # of a folder, as its manifest has them
-    rows: Mapping[str, int] = field(default_factory=dict)  # by the label of the unit, before anybody edited them
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_export, (self.place, dict(self.options))
@@ -49,23 +55,19 @@ class Export:
     @property
     def labels(self) -> Collection[str]:
         """The units of which there are rows."""
-        return self.folders.keys()
-
-    def find_exported_columns(self, label: str) -> Collection[str] | None:
-        """Return the columns that the manifest in a folder names."""
-        return self.columns.get(self.folders[label])
+        return self.units.keys()
 
     def list_files(self, label: str) -> Sequence[str]:
         """List the Parquet files, in the order of their names; those that a Delta table consists of now.
 
         Raises CkptError for a folder that holds anything else.
         """
-        folder = self.folders[label]
+        folder = self.units[label].folder
         where = f"{self.place}/{folder}".rstrip("/")
         if self._is_delta(folder):
             with self._open_delta(folder) as (files, _):
                 return sorted(files)
-        if folder in self.delta:
+        if self.units[label].is_delta:
             raise CkptError(one_line(f"{where} has no {_LOG}, but its {MANIFEST} calls it a Delta table"))
         names = sorted(name for name in self.listing.in_folder(folder) if name[0] not in "_.")
         inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
@@ -77,7 +79,7 @@ class Export:
 
     def read_file(self, label: str, path: str) -> pa.Table:
         """Read one of the files. Raises CkptError."""
-        folder = self.folders[label]
+        folder = self.units[label].folder
         _check_size(self.place, self.listing, path, limits.LARGEST_PART)
         if not self._is_delta(folder):
             self._check_end(path)
@@ -148,38 +150,25 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     storage = open_storage(uri, options)
     listing = storage.list_tree()
     manifest = _read_manifest(uri, storage, listing, MANIFEST)
-    folders = {unit: folder for folder, unit in _list_folders(manifest) if folder in listing.folders}
-    missing = [folder for folder, _ in _list_folders(manifest) if folder not in listing.folders]
+    folders = {unit: folder for folder, unit in _list_folders(manifest)}
+    missing = [folder for folder in folders.values() if folder not in listing.folders]
     if missing:
         raise CkptError(one_line(f"{uri}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
-    planned: set[int] = set()
-    delta: set[str] = set()
-    columns: dict[str, Collection[str]] = {}
-    rows: dict[str, int] = {}
+    units = {}
     for unit, folder in folders.items():
         path = f"{folder}/{MANIFEST}".lstrip("/")
         own = _read_manifest(uri, storage, listing, path) if listing.info(path) else manifest
-        if _find_format(uri, own) == Format.DELTA:
-            delta.add(folder)
-        if fields_of(own.get("schema")):
-            columns[folder] = [name for name, _ in named_fields(own["schema"])]
-        planned |= {time for time in (own.get("planned_ms"),) if isinstance(time, int)}
-        if isinstance(count := own.get("rows"), int):
-            rows[unit] = count
-    query, batch = manifest.get("query_id"), manifest.get("batch")
-    return Export(
-        uri,
-        storage,
-        listing,
-        folders,
-        query if isinstance(query, str) else None,
-        batch if isinstance(batch, int) else None,
-        frozenset(planned),
-        options,
-        frozenset(delta),
-        columns,
-        rows,
-    )
+        is_delta = _find_format(uri, own) is Format.DELTA
+        columns = [name for name, _ in named_fields(own["schema"])] if fields_of(own.get("schema")) else None
+        units[unit] = ExportedUnit(folder, is_delta, columns, _take_int(own, "rows"), _take_int(own, "planned_ms"))
+    query = manifest.get("query_id")
+    own_query = query if isinstance(query, str) else None
+    return Export(uri, options, storage, listing, units, own_query, _take_int(manifest, "batch"))
+
+
+def _take_int(manifest: Mapping[str, Json], name: str) -> int | None:
+    value = manifest.get(name)
+    return value if isinstance(value, int) else None
 
 
 def _check_size(uri: str, listing: Listing, path: str, largest: int) -> None:

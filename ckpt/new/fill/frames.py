@@ -73,7 +73,6 @@ def _find_new_columns(unit: StateUnit, headers: list[str], exported: Collection[
 
 
 def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
-    """Tell whether the field at a position may be NULL itself."""
     own = (fields_of(kind) or [])[places[0]]
     inner = own.get("type") if isinstance(own, dict) else None
     return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False

@@ -150,9 +150,11 @@ def _write(source: Export | Frames, like: str, new: NewCheckpoint) -> Rewrite:
 
 def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
     """How many rows of each unit there were, and how many the export had as it was written."""
-    before = source.rows if isinstance(source, Export) else {}
     for unit in rewrite.units:
-        yield replace(unit, rows=counts[unit.unit.label], exported=before.get(unit.unit.label))
+        label = unit.unit.label
+        yield replace(
+            unit, rows=counts[label], exported=source.units[label].rows if isinstance(source, Export) else None
+        )
 
 
 def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> None:
@@ -172,7 +174,7 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
                 f"has the state of batch {export.batch}, and the newest committed batch of {like} is {batch}: export "
                 "that one"
             )
-        elif export.planned_ms - {chosen.moment.planned_ms}:
+        elif {unit.planned_ms for unit in export.units.values()} - {chosen.moment.planned_ms, None}:
             problem = (
                 f"has the state of a different batch {batch}: {like} has planned that batch again since; "
                 "export it again"

@@ -126,7 +126,7 @@ class StateImport(StateWriting):
         label, order, name, table, first = source
         exported = None
         if self.export is not None and name is not None:
-            table, exported = self.export.read_file(label, name), self.export.find_exported_columns(label)
+            table, exported = self.export.read_file(label, name), self.export.units[label].columns
         rows = check_table(self.source_name, self.units[label], exported, name, table)
         operator, store = self.operators[rows.unit.operator][0]
         count = count_partitions(operator, store, self.new.partitions)
@@ -345,7 +345,6 @@ def _has_matched(unit: StateUnit, schemas: dict[str, tuple[Json, Json]]) -> bool
 
 
 def _check_duplicates(keys: list[bytes], rows: UnitRows) -> None:
-    """Raise CkptError for a key that is there twice."""
     if len(set(keys)) == len(keys):
         return
     first_rows: dict[bytes, int] = {}

@@ -13,7 +13,7 @@ network, and its settings are locked.
 import atexit
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator
 from ckpt.new.book import BOOK
 from ckpt.new.rewrite.spreading import Column, list_key_columns
-from ckpt.new.rewrite.stored_rows import HdfsRows, RocksDBRows
+from ckpt.new.rewrite.stored_rows import OldRows
 from ckpt.state.native.entries import NOT_AS_WRITTEN, flat_schema, flatten_batch, make_raw
 from ckpt.state.native.lookup import parse_typed
 from ckpt.state.native.store_files import UnitLayout, layout_of
@@ -156,12 +156,6 @@ def join_names(names: Iterable[str]) -> str:
     """Names of columns, some of them."""
     known = [*names]
     return ", ".join(known[:_SHOWN]) + (" ..." if len(known) > _SHOWN else "") if known else "none"
-
-
-def match_columns(names: Collection[str], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that have one of the names, whatever its case."""
-    wanted = {name.lower() for name in names}
-    return {name: column for name, column in columns.items() if name.lower() in wanted}
 
 
 def _bracket(text: str) -> str:
@@ -375,7 +369,7 @@ class Filter:
         """True if the condition decides about keys, with everything that is kept for them."""
         return self.applies and self.unit is None
 
-    def find_left_out(self, rows: HdfsRows | RocksDBRows, key: Sequence[Column], partition: int) -> np.ndarray:
+    def find_left_out(self, rows: OldRows, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key.
 
         Raises Undecodable; CkptError where the condition has no result for a row.
@@ -437,13 +431,9 @@ class SplitFilter:
             sorted({column.name for each in self.filters for column in each.columns.kept if column.type == "float"})
         )
 
-    def find_each(self, rows: HdfsRows | RocksDBRows, key: Sequence[Column], partition: int) -> list[np.ndarray]:
+    def find_each(self, rows: OldRows, key: Sequence[Column], partition: int) -> list[np.ndarray]:
         """Tell for each new checkpoint which rows it leaves out, as ``Filter.find_left_out``. Raises as it does."""
         return [each.find_left_out(rows, key, partition) for each in self.filters]
-
-    def find_left_out(self, rows: HdfsRows | RocksDBRows, key: Sequence[Column], partition: int) -> np.ndarray:
-        """Tell which rows this one leaves out."""
-        return self.find_each(rows, key, partition)[0]
 
 
 def find_strays(left_out: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
@@ -498,14 +488,14 @@ def _make_filter(
     chosen: Chosen, condition: Condition, label: str, unit: StateUnit | None, columns: Sequence[FlatColumn]
 ) -> Filter:
     """Apply the condition to one operator. Raises UsageError."""
-    used = match_columns(condition.names, {column.name: column for column in columns})
-    known = {name.lower() for name in used}
+    wanted, known = ({name.lower() for name in names} for names in (condition.names, (own.name for own in columns)))
+    used = tuple(column for column in columns if column.name.lower() in wanted)
     missing = tuple(name for name in condition.names if name.lower() not in known)
     if not missing:
-        for column in used.values():
+        for column in used:
             if not can_take(column.type):
                 own = f"{column.name}, by its type: {column.type}"
                 raise UsageError.of("{--where}: for {label}: a condition cannot use {own}", label=label, own=own)
-        condition.check(label, flat_schema(Columns(tuple(used.values()), ())))
+        condition.check(label, flat_schema(Columns(used, ())))
     layout = layout_of(chosen, unit) if unit and not missing else None
-    return Filter(condition, Columns(tuple(used.values()), ()), missing, unit, layout)
+    return Filter(condition, Columns(used, ()), missing, unit, layout)

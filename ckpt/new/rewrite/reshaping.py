@@ -28,8 +28,7 @@ from ckpt.new.rewrite.merging import merge_columns
 from ckpt.new.rewrite.spreading import Column
 from ckpt.new.rewrite.stored_rows import (
     Families,
-    HdfsRows,
-    RocksDBRows,
+    OldRows,
     Stored,
     array_of,
     encode_rows,
@@ -59,7 +58,7 @@ class ColumnReshaping:
         arrays = _pick_columns(fields, origins, [array for _, _, array in columns], count)
         return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
 
-    def reshape(self, rows: HdfsRows | RocksDBRows, key: list[Column], store: Store) -> Stored:
+    def reshape(self, rows: OldRows, key: list[Column], store: Store) -> Stored:
         """Make the new bytes of rows, whose new grouping key is ``key``. Raises Undecodable."""
         stored = rows.make_stored()
         keys, values = stored.keys, stored.values

@@ -25,13 +25,10 @@ from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single
 from ckpt.errors import Undecodable, one_line
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.avro import elements
-from ckpt.formats.rows.keys import key_blobs
-from ckpt.formats.rows.types import TypeShape, shape_of
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
-from ckpt.formats.rows.unsafe_writer import rows_from
 from ckpt.formats.statefiles import TIMED_ROWS
-from ckpt.formats.types import fields_of, named_fields, struct_of
-from ckpt.model import Json, Operator, Provider, Store
+from ckpt.formats.types import struct_of
+from ckpt.model import Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import Exchange, ThroughFiles, divide_batch, unpack_batch
 from ckpt.new.request import NewCheckpoint
@@ -43,21 +40,18 @@ from ckpt.new.rewrite.spreading import Column, find_grouping, hash_rows, list_ke
 from ckpt.new.rewrite.stored_rows import (
     Families,
     HdfsRows,
-    RocksDBRows,
+    OldRows,
     Stored,
     StoredForm,
-    array_of,
-    bounds,
+    convert_rows,
     encode_rows,
     find_shared,
     join_stored,
     list_forms,
     make_stored,
-    memory,
-    prepend,
     read_families,
     read_rows,
-    strip_first,
+    renumber_family,
 )
 from ckpt.new.rewrite.writing import NewState, StateWriting
 from ckpt.processes import Processes
@@ -160,9 +154,7 @@ class StoreRewriting:
         if isinstance(self.leaving, Dropping):
             tally.keys_seen.update(self.leaving.seen)
 
-    def _move_batch(
-        self, rows: HdfsRows | RocksDBRows, partition: int, families: Families, tally: Tally
-    ) -> tuple[np.ndarray, Stored]:
+    def _move_batch(self, rows: OldRows, partition: int, families: Families, tally: Tally) -> tuple[np.ndarray, Stored]:
         count, form = len(rows), partial(self._find_form, rows)
         grouping = partial(find_grouping, self.operator, self.store, rows.family)
         grouped = self.grouped and (rows.family is not None or not grouping().is_whole)
@@ -186,7 +178,10 @@ class StoreRewriting:
         tally.dropped[family] += int(sizes[dropped].sum())
         if self.reshaping is not None and rows.family is None:
             return places, self.reshaping.reshape(rows, columns, self.store)
-        stored = self._convert(rows, families)
+        if rows.family is not None:
+            stored = renumber_family(rows, families.numbers[rows.family])
+        else:
+            stored = convert_rows(rows, self._find_form(rows), self.old.provider, self.state.provider)
         if self.reshaping is not None and rows.family is not None:
             old_keys = partial(self._decode_keys, rows)
             reshaped = self.reshaping.reshape_family(rows.family, stored, self.delimiter, columns, old_keys)
@@ -197,7 +192,7 @@ class StoreRewriting:
             stored = replace(stored, groups=groups)
         return places[~dropped], stored.leave_out(dropped)
 
-    def _count_strays(self, rows: HdfsRows | RocksDBRows, strays: Mapping[str, np.ndarray], tally: Tally) -> None:
+    def _count_strays(self, rows: OldRows, strays: Mapping[str, np.ndarray], tally: Tally) -> None:
         """Count the rows that are not in exactly one of several new checkpoints, and name some."""
         for why, mask in strays.items():
             if mask.any():
@@ -205,7 +200,7 @@ class StoreRewriting:
                 what = f"operator {self.operator.id} {why}"
                 tally.refuse(what, int(mask.sum()), name_keys(keys), in_none=why == IN_NONE)
 
-    def _count_state_rows(self, rows: HdfsRows | RocksDBRows) -> np.ndarray:
+    def _count_state_rows(self, rows: OldRows) -> np.ndarray:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
         several = rows.family is not None and (rows.family in lists or rows.family.endswith(TIMED_ROWS))
@@ -218,54 +213,19 @@ class StoreRewriting:
         sizes = np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
         return sizes
 
-    def _decode_keys(self, rows: HdfsRows | RocksDBRows) -> pa.StructArray:
-        """Decode the keys. Raises Undecodable."""
+    def _decode_keys(self, rows: OldRows) -> pa.StructArray:
         return rows.decode_keys(self._find_form(rows), avro=self.avro)
 
-    def _find_form(self, rows: HdfsRows | RocksDBRows) -> StoredForm:
+    def _find_form(self, rows: OldRows) -> StoredForm:
         form = self.forms.get(rows.family or self.store.name)
         if form is None:
             raise Undecodable(f"no state schema describes the column family {rows.family}")
         return form
 
-    def _convert(self, rows: HdfsRows | RocksDBRows, families: Families) -> Stored:
-        """Make rows as the new store holds them. Raises Undecodable."""
-        old_rows = rows.make_stored()
-        if rows.family is not None:
-            number = families.numbers[rows.family].to_bytes(2, "little")
-            if rows.number == number:
-                return old_rows
-            return Stored(prepend(number, strip_first(old_rows.keys, 2)), old_rows.values)
-        if self.old.provider is self.state.provider:
-            return old_rows
-        form = self.forms[self.store.name]
-        to_rocksdb = self.state.provider is Provider.ROCKSDB
-        convert = partial(prepend, VERSION) if to_rocksdb else _strip_version
-        if not form.prefix:
-            return Stored(convert(old_rows.keys), convert(old_rows.values))
-        form = replace(form, key=_texts_as_bytes(form.key))
-        structs = rows.decode_keys(form, avro=False)
-        keys = key_blobs(form.key, form.encoder, structs) if to_rocksdb else rows_from(form.key, structs).to_list()
-        return Stored(array_of(keys), convert(old_rows.values))
-
 
 def name_keys(keys: pa.StructArray) -> list[str]:
     """Name keys as JSON."""
     return [json.dumps(key, ensure_ascii=False) for key in make_plain(keys)]
-
-
-def _texts_as_bytes(kind: Json) -> Json:
-    """A type of keys whose texts need not be UTF-8: Spark does not look whether they are."""
-    if fields_of(kind) is not None:
-        return struct_of((name, _texts_as_bytes(own)) for name, own in named_fields(kind))
-    return "binary" if isinstance(kind, str) and shape_of(kind) is TypeShape.TEXT else kind
-
-
-def _strip_version(rows: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Strip the version in front, which is the known one. Raises Undecodable."""
-    if memory(rows)[bounds(rows)[0]].any():
-        raise Undecodable("a row does not begin with the version that ckpt knows")
-    return strip_first(rows, len(VERSION))
 
 
 class StoreInPartition(NamedTuple):

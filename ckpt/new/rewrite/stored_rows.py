@@ -1,20 +1,24 @@
 """Keys and values of a store as they lie in its files: read, and as Arrow arrays of bytes that are to be written."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import starmap
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ckpt.checkpoint.state.rewritable import count_session_columns
+from ckpt.errors import Undecodable
 from ckpt.formats.rows.arrow import copy_pieces, structs, whole
 from ckpt.formats.rows.avro import key_columns
-from ckpt.formats.rows.keys import encoder_with_prefix, keys_of
+from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
+from ckpt.formats.rows.types import TypeShape, shape_of
 from ckpt.formats.rows.unsafe import VERSION, WORD, Rows, rows_of, structs_of
 from ckpt.formats.rows.unsafe_writer import rows_from
-from ckpt.formats.types import named_fields
+from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Provider, Store
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import Entries, decode_bytes, decode_rows, read_hdfs_rows
@@ -90,27 +94,27 @@ def encode_rows(schema: Json, arrays: list[pa.Array], count: int, provider: Prov
     blobs = rows_from(schema, structs([name for name, _ in named_fields(schema)], arrays, count))
     buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
     rows = pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
-    return prepend(VERSION, rows) if provider is Provider.ROCKSDB else rows
+    return _prepend(VERSION, rows) if provider is Provider.ROCKSDB else rows
 
 
-def prepend(first: bytes, array: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+def _prepend(first: bytes, array: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
     """Put the same bytes in front of every element of an array."""
     return pc.binary_join_element_wise(_scalar(first), array, _scalar(b""))
 
 
-def strip_first(array: pa.LargeBinaryArray, count: int) -> pa.LargeBinaryArray:
+def _strip_first(array: pa.LargeBinaryArray, count: int) -> pa.LargeBinaryArray:
     """Strip so many bytes from the front of every element of an array; none is shorter."""
-    starts, sizes = bounds(array)
-    return copy_pieces(memory(array), starts + count, sizes - count).cast(pa.large_binary())
+    starts, sizes = _find_bounds(array)
+    return copy_pieces(_read_memory(array), starts + count, sizes - count).cast(pa.large_binary())
 
 
-def bounds(array: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
+def _find_bounds(array: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
     """Where each element of an array begins in memory, and how many bytes it has."""
     ends = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
     return ends[:-1], np.diff(ends)
 
 
-def memory(array: pa.LargeBinaryArray) -> np.ndarray:
+def _read_memory(array: pa.LargeBinaryArray) -> np.ndarray:
     """The memory of an array's elements, as numbers of one byte."""
     numbers: np.ndarray = np.frombuffer(array.buffers()[2] or b"", np.uint8)
     return numbers
@@ -152,14 +156,14 @@ def _join_parts(*parts: pa.LargeBinaryArray | pa.LargeBinaryScalar) -> bytes:
     joined = pc.binary_join_element_wise(*parts, _scalar(b""))
     if not len(joined):
         return b""
-    starts, sizes = bounds(joined)
-    data: bytes = memory(joined)[int(starts[0]) : int(starts[-1] + sizes[-1])].tobytes()
+    starts, sizes = _find_bounds(joined)
+    data: bytes = _read_memory(joined)[int(starts[0]) : int(starts[-1] + sizes[-1])].tobytes()
     return data
 
 
 def _encode_lengths(array: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
     """The bytes of each, as four bytes."""
-    sizes: np.ndarray = bounds(array)[1].astype(">i4")
+    sizes: np.ndarray = _find_bounds(array)[1].astype(">i4")
     offsets: np.ndarray = 4 * np.arange(len(sizes) + 1)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(sizes)]
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers, 0)
@@ -279,7 +283,10 @@ class RocksDBRows:
         return [key[len(self.number) :] for key, _ in self.pairs]
 
 
-def read_rows(files: StoreFiles, provider: Provider, delimiter: bytes) -> Iterator[HdfsRows | RocksDBRows]:
+OldRows: TypeAlias = HdfsRows | RocksDBRows
+
+
+def read_rows(files: StoreFiles, provider: Provider, delimiter: bytes) -> Iterator[OldRows]:
     """Read the rows of a store in one partition, some at a time. Raises Undecodable, StorageError."""
     if provider is Provider.HDFS:
         yield from starmap(HdfsRows, read_hdfs_rows(files))
@@ -289,3 +296,40 @@ def read_rows(files: StoreFiles, provider: Provider, delimiter: bytes) -> Iterat
             number = store.number(family)
             for pairs in store.batches(number):
                 yield RocksDBRows(pairs, family, number)
+
+
+def renumber_family(rows: OldRows, number: int) -> Stored:
+    """Return the bytes of rows of a column family, which has that number in the new store."""
+    stored, first = rows.make_stored(), number.to_bytes(2, "little")
+    if rows.number == first:
+        return stored
+    return Stored(_prepend(first, _strip_first(stored.keys, len(first))), stored.values)
+
+
+def convert_rows(rows: OldRows, form: StoredForm, old: Provider, new: Provider) -> Stored:
+    """Make rows of a store without column families as the new store holds them. Raises Undecodable."""
+    old_rows = rows.make_stored()
+    if old is new:
+        return old_rows
+    to_rocksdb = new is Provider.ROCKSDB
+    convert = partial(_prepend, VERSION) if to_rocksdb else _strip_version
+    if not form.prefix:
+        return Stored(convert(old_rows.keys), convert(old_rows.values))
+    form = replace(form, key=_texts_as_bytes(form.key))
+    keys = rows.decode_keys(form, avro=False)
+    blobs = key_blobs(form.key, form.encoder, keys) if to_rocksdb else rows_from(form.key, keys).to_list()
+    return Stored(array_of(blobs), convert(old_rows.values))
+
+
+def _texts_as_bytes(kind: Json) -> Json:
+    """A type of keys whose texts need not be UTF-8: Spark does not look whether they are."""
+    if fields_of(kind) is not None:
+        return struct_of((name, _texts_as_bytes(own)) for name, own in named_fields(kind))
+    return "binary" if isinstance(kind, str) and shape_of(kind) is TypeShape.TEXT else kind
+
+
+def _strip_version(rows: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+    """Strip the version in front, which is the known one. Raises Undecodable."""
+    if _read_memory(rows)[_find_bounds(rows)[0]].any():
+        raise Undecodable("a row does not begin with the version that ckpt knows")
+    return _strip_first(rows, len(VERSION))
