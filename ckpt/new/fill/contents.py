@@ -25,6 +25,7 @@ from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.new.fill.frames import MATCHED, UnitRows
 from ckpt.new.fitting import Misfit, make_struct
+from ckpt.new.rewrite.stored_rows import StoredForm
 from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
@@ -45,39 +46,109 @@ class StoreContent:
     unique: bool = False  # each row of the unit is one of them, and no key may be there twice
 
 
-def make_contents(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
-) -> Iterator[StoreContent]:
-    """Everything that is stored for a unit. Raises Misfit.
+@dataclass(frozen=True, slots=True)
+class UnitContents:
+    """Everything that is stored for the rows of a unit."""
 
-    Keys of ``rows`` are as Spark compares them, and ``matched`` is None where it is not stored. ``schemas`` are those
-    of keys and values, by store or column family. ``make`` encodes the rows of a list, ``delimiter`` is between them.
-    """
-    match rows.unit.kind:
-        case UnitKind.SIDE:
-            timed = is_timed(rows.unit)
-            yield from _make_timed_side(rows, schemas, delimiter, make) if timed else _make_join_side(rows, schemas)
-        case UnitKind.LIST:
-            yield from _make_list(rows, schemas, delimiter, make)
-        case UnitKind.TIMERS:
-            yield from _make_timers(rows, schemas)
-        case UnitKind.MAP | UnitKind.VALUE:
-            *parts, value = rows.columns
-            name = rows.unit.variable or ""
-            key = make_struct(schemas[name][0], parts) if parts[1:] else parts[0]
-            yield StoreContent(name, key, value, unique=True)
-            if rows.unit.ttl:
-                yield _make_index(name, schemas, key, _read_expiry_times(name, value))
-        case _:
-            key, value = rows.columns
-            yield StoreContent(rows.unit.stores[0], key, value, unique=True)
+    rows: UnitRows  # keys are as Spark compares them, and ``matched`` is None where it is not stored
+    forms: Mapping[str, StoredForm]  # by store or column family
+    delimiter: bytes  # between the rows of a list
+    make: MakeRows  # encodes the rows of a list
+
+    def __iter__(self) -> Iterator[StoreContent]:
+        """Make the contents of each store and column family. Raises Misfit."""
+        unit = self.rows.unit
+        match unit.kind:
+            case UnitKind.SIDE:
+                yield from self._make_timed_side() if is_timed(unit) else self._make_join_side()
+            case UnitKind.LIST:
+                yield from self._make_list()
+            case UnitKind.TIMERS:
+                yield from self._make_timers()
+            case UnitKind.MAP | UnitKind.VALUE:
+                *parts, value = self.rows.columns
+                name = unit.variable or ""
+                key = make_struct(self.forms[name].key, parts) if parts[1:] else parts[0]
+                yield StoreContent(name, key, value, unique=True)
+                if unit.ttl:
+                    yield self._make_index(name, key, _read_expiry_times(name, value))
+            case _:
+                key, value = self.rows.columns
+                yield StoreContent(unit.stores[0], key, value, unique=True)
+
+    def _make_empty(self, name: str, count: int) -> pa.StructArray:
+        """Values of an index, which hold nothing."""
+        kind = self.forms[name].value
+        return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], np.ones(count, bool))
+
+    def _make_index(self, variable: str, keys: pa.StructArray, times: pa.Array) -> StoreContent:
+        """Return the entries that expire, by time."""
+        name = f"$ttl_{variable}"
+        return StoreContent(name, make_struct(self.forms[name].key, [times, keys]), self._make_empty(name, len(keys)))
+
+    def _make_timers(self) -> Iterator[StoreContent]:
+        key, times = self.rows.columns
+        name = next((own for own in self.forms if own.endswith("_keyToTimestamp")), "_keyToTimestamp")
+        index = name.replace("_keyToTimestamp", "_timestampToKey")
+        for own, columns in ((name, [key, times]), (index, [times, key])):
+            keys = make_struct(self.forms[own].key, columns)
+            yield StoreContent(own, keys, self._make_empty(own, len(key)), unique=True)
+
+    def _make_list(self) -> Iterator[StoreContent]:
+        """A list is one value, its elements in the order of the rows; also their number, and when the first expires."""
+        name, (keys, elements) = self.rows.unit.variable or "", self.rows.columns
+        groups, own = _group_keys(keys)
+        yield StoreContent(name, own, self._join_rows(name, groups, len(own), elements))
+        counter = f"$count_{name}" if f"$count_{name}" in self.forms else f"$rowCounter_{name}"
+        if counter in self.forms:
+            yield self._count_rows(counter, groups, own)
+        if self.rows.unit.ttl:
+            times = np.full(len(own), np.iinfo(np.int64).max)
+            np.minimum.at(times, groups, np.asarray(_read_expiry_times(name, elements)))
+            least = whole(pa.int64(), times)
+            yield self._make_index(name, own, least)
+            yield StoreContent(f"$min_{name}", own, make_struct(self.forms[f"$min_{name}"].value, [least]))
+
+    def _make_timed_side(self) -> Iterator[StoreContent]:
+        """Join state format 4: the rows of a key and time are one value, and as many empty rows are found by time.
+
+        ``SymmetricHashJoinStateManagerV4.append``: it keeps those by time where the input has event time.
+        """
+        name, stored = self._take_side()
+        by_time = name.replace(TIMED_ROWS, TIMED_KEYS)
+        groups, own = _group_keys(self.rows.columns[0])
+        for each, values in ((name, stored), (by_time, self._make_empty(by_time, len(groups)))):
+            yield StoreContent(each, own, self._join_rows(each, groups, len(own), values))
+
+    def _make_join_side(self) -> Iterator[StoreContent]:
+        """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
+        name, stored = self._take_side()
+        keys = self.rows.columns[0]
+        groups, own = _group_keys(keys)
+        numbers = whole(pa.int64(), number_occurrences(groups))
+        yield StoreContent(name, make_struct(self.forms[name].key, [*keys.flatten(), numbers]), stored)
+        yield self._count_rows(f"{self.rows.unit.side}-{JOIN_COUNTS}", groups, own)
+
+    def _take_side(self) -> tuple[str, pa.StructArray]:
+        """Take the values of a side of a join as they are stored, and the name of their store."""
+        name = self.rows.unit.buffer.name if self.rows.unit.buffer else ""
+        values, matched = self.rows.columns[1], self.rows.matched
+        kind = self.forms[name].value
+        return name, values if matched is None else make_struct(kind, [*values.flatten(), matched])
+
+    def _count_rows(self, name: str, groups: np.ndarray, keys: pa.StructArray) -> StoreContent:
+        counts = whole(pa.int64(), np.bincount(groups, minlength=len(keys)).astype(np.int64))
+        return StoreContent(name, keys, make_struct(self.forms[name].value, [counts]))
+
+    def _join_rows(self, name: str, groups: np.ndarray, count: int, values: pa.StructArray) -> list[bytes]:
+        """Encode the value of each of so many keys: the rows of its group, each behind its length."""
+        rows_by_key: list[list[bytes]] = [[] for _ in range(count)]
+        for group, row in zip(groups.tolist(), self.make(self.forms[name].value, values, True), strict=True):
+            rows_by_key[group].append(len(row).to_bytes(_LENGTH, "little") + row)
+        return [self.delimiter.join(parts) for parts in rows_by_key]
 
 
-def _make_empty_values(kind: Json, count: int) -> Any:
-    return make_struct(kind, [pa.nulls(count) for _ in named_fields(kind)], np.ones(count, bool))
-
-
-def _read_expiry_times(variable: str, values: Any) -> Any:
+def _read_expiry_times(variable: str, values: pa.StructArray) -> pa.Array:
     """When values expire, in ms. Raises Misfit for NULL."""
     times = values.field(TTL)
     missing = np.asarray(times.is_null())
@@ -86,50 +157,14 @@ def _read_expiry_times(variable: str, values: Any) -> Any:
     return times
 
 
-def _make_index(variable: str, schemas: Mapping[str, tuple[Json, Json]], keys: Any, times: Any) -> StoreContent:
-    """Return the entries that expire, by time."""
-    name = f"$ttl_{variable}"
-    key, value = schemas[name]
-    return StoreContent(name, make_struct(key, [times, keys]), _make_empty_values(value, len(keys)))
-
-
-def _make_timers(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
-    key, times = rows.columns
-    name = next((schema_name for schema_name in schemas if schema_name.endswith("_keyToTimestamp")), "_keyToTimestamp")
-    index = name.replace("_keyToTimestamp", "_timestampToKey")
-    for own, columns in ((name, [key, times]), (index, [times, key])):
-        kind, value = schemas[own]
-        yield StoreContent(own, make_struct(kind, columns), _make_empty_values(value, len(key)), unique=True)
-
-
-def _make_list(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
-) -> Iterator[StoreContent]:
-    """A list is one value, its elements in the order of the rows; also how many it has, and when the first expires."""
-    name = rows.unit.variable or ""
-    keys, elements = rows.columns
-    groups, first = _group_keys(keys)
-    own: Any = keys.take(whole(pa.int64(), first))
-    yield StoreContent(name, own, _merge_rows(groups, len(first), make(schemas[name][1], elements, True), delimiter))
-    counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
-    counter = f"$count_{name}" if f"$count_{name}" in schemas else f"$rowCounter_{name}"
-    if counter in schemas:
-        yield StoreContent(counter, own, make_struct(schemas[counter][1], [counts]))
-    if rows.unit.ttl:
-        times: Any = np.full(len(first), np.iinfo(np.int64).max)
-        np.minimum.at(times, groups, np.asarray(_read_expiry_times(name, elements)))
-        least = whole(pa.int64(), times)
-        yield _make_index(name, schemas, own, least)
-        kind = schemas[f"$min_{name}"][1]
-        yield StoreContent(f"$min_{name}", own, make_struct(kind, [least]))
-
-
-def _merge_rows(groups: Any, count: int, rows: Sequence[bytes], delimiter: bytes) -> list[bytes]:
-    """The value of each of so many keys: the rows of its group, each behind its length."""
-    rows_by_key: list[list[bytes]] = [[] for _ in range(count)]
-    for group, row in zip(groups.tolist(), rows, strict=True):
-        rows_by_key[group].append(len(row).to_bytes(_LENGTH, "little") + row)
-    return [delimiter.join(parts) for parts in rows_by_key]
+def _group_keys(keys: pa.StructArray) -> tuple[np.ndarray, pa.StructArray]:
+    """For each row the number of its key, counted as they come, and each key once."""
+    codes = number_groups([keys], len(keys))
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks: np.ndarray = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[inverse] if len(keys) else inverse, keys.take(whole(pa.int64(), first[order]))
 
 
 def is_timed(unit: StateUnit) -> bool:
@@ -156,50 +191,6 @@ def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
     if missing.any():
         raise Misfit(int(np.argmax(missing)), "its event time is NULL")
     return make_struct(key, [*columns[0].flatten()[:-1], times.cast(pa.int64())])
-
-
-def _make_timed_side(
-    rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]], delimiter: bytes, make: MakeRows
-) -> Iterator[StoreContent]:
-    """Join state format 4: the rows of a key and time are one value, and as many empty rows are found by time.
-
-    ``SymmetricHashJoinStateManagerV4.append``: it keeps those by time where the input has event time.
-    """
-    keys, values = rows.columns
-    name = rows.unit.buffer.name if rows.unit.buffer else ""
-    value, by_time = schemas[name][1], name.replace(TIMED_ROWS, TIMED_KEYS)
-    groups, first = _group_keys(keys)
-    own: Any = keys.take(whole(pa.int64(), first))
-    stored = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
-    yield StoreContent(name, own, _merge_rows(groups, len(first), make(value, stored, True), delimiter))
-    nothing = make(schemas[by_time][1], _make_empty_values(schemas[by_time][1], len(keys)), True)
-    yield StoreContent(by_time, own, _merge_rows(groups, len(first), nothing, delimiter))
-
-
-def _group_keys(keys: Any) -> tuple[Any, Any]:
-    """For each row the number of its key, counted as they come, and the first row of each."""
-    codes = number_groups([keys], len(keys))
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    ranks: Any = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks[inverse] if len(keys) else inverse, first[order]
-
-
-def _make_join_side(rows: UnitRows, schemas: Mapping[str, tuple[Json, Json]]) -> Iterator[StoreContent]:
-    """The rows of a key have numbers from 0 on, and how many there are is kept beside them."""
-    keys, values = rows.columns
-    name = rows.unit.buffer.name if rows.unit.buffer else ""
-    groups, first = _group_keys(keys)
-    numbers = whole(pa.int64(), number_occurrences(groups))
-    kind, value = schemas[name]
-    indexed = make_struct(kind, [*keys.flatten(), numbers])
-    own = values if rows.matched is None else make_struct(value, [*values.flatten(), rows.matched])
-    yield StoreContent(name, indexed, own)
-    counter = f"{rows.unit.side}-{JOIN_COUNTS}"
-    counts = whole(pa.int64(), np.bincount(groups, minlength=len(first)).astype(np.int64))
-    there = keys.take(whole(pa.int64(), first))
-    yield StoreContent(counter, there, make_struct(schemas[counter][1], [counts]))
 
 
 Joined: TypeAlias = dict[bytes, list[bool]]

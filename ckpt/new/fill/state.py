@@ -29,7 +29,7 @@ from ckpt.formats.types import fields_of, name_and_type, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import FrameSource, ThroughFiles, divide_batch, unpack_batch
-from ckpt.new.fill.contents import Joined, StoreContent, find_matches, is_timed, make_contents, put_event_times
+from ckpt.new.fill.contents import Joined, StoreContent, UnitContents, find_matches, is_timed, put_event_times
 from ckpt.new.fill.export_folder import Export
 from ckpt.new.fill.frames import Frames, Origin, UnitRows, check_table, table_of
 from ckpt.new.fitting import Misfit, make_struct, replace_elements
@@ -232,21 +232,20 @@ class _PartitionEncoding:
 
     def _make_contents(self, rows: UnitRows) -> Iterator[StoreContent]:
         operator, unit = self.operator, rows.unit
-        forms = [form for store in operator.stores for form in list_forms(store).items()]
-        schemas = {name: (form.key, form.value) for name, form in forms}
+        forms = dict(form for store in operator.stores for form in list_forms(store).items())
         columns = _normalise_keys(operator, rows)
         if is_timed(unit):
             columns[0] = put_event_times(unit, columns)
         check_repeated_keys(operator, self.work.chosen.recorded, unit, columns)
         matched = None
-        if unit.kind is UnitKind.SIDE and _has_matched(unit, schemas):
+        if unit.kind is UnitKind.SIDE and _has_matched(unit, forms):
             same = self.work.old.partitions == self.work.new.partitions
             only, joined = (self.partition, {}) if same else (None, self.work.joined)
             matched = find_matches(self.work.chosen, unit, columns, rows.matched, only, joined)
         delimiter = delimiter_of(self.work.chosen.recorded)
         normalised = replace(rows, columns=columns, matched=matched)
-        own = dict(forms).get(unit.variable or "")
-        yield from make_contents(normalised, schemas, delimiter, self._choose_encoder(own.generation if own else 0))
+        own = forms.get(unit.variable or "")
+        yield from UnitContents(normalised, forms, delimiter, self._choose_encoder(own.generation if own else 0))
 
     def _choose_encoder(self, generation: int = 0) -> MakeRows:
         """Return the encoder of rows for RocksDB; in Avro they name a generation of their schema."""
@@ -337,10 +336,10 @@ def _key_of(unit: StateUnit) -> Json:
     return next(kind for name, kind in named_fields(unit.schema) if name == "key")
 
 
-def _has_matched(unit: StateUnit, schemas: dict[str, tuple[Json, Json]]) -> bool:
+def _has_matched(unit: StateUnit, forms: Mapping[str, StoredForm]) -> bool:
     """Tell whether the rows of a join side are stored with whether they were joined."""
     shown = [kind for name, kind in named_fields(unit.schema) if name == "value"]
-    stored = schemas[unit.buffer.name][1] if unit.buffer else None
+    stored = forms[unit.buffer.name].value if unit.buffer else None
     return len(fields_of(stored) or ()) > len(fields_of(shown[0]) or ())
 
 

@@ -499,3 +499,23 @@ def _make_filter(
         condition.check(label, flat_schema(Columns(used, ())))
     layout = layout_of(chosen, unit) if unit and not missing else None
     return Filter(condition, Columns(used, ()), missing, unit, layout)
+
+
+def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:
+    """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError.
+
+    Several conditions are of several new checkpoints, that of the one which is filled first.
+    """
+    if isinstance(where, tuple):
+        filters = [make_filters(chosen, each) for each in where]
+        return {operator: SplitFilter(tuple(each[operator] for each in filters)) for operator in filters[0]}
+    if where is not None:
+        return make_filters(chosen, where)
+    if not keys:
+        return {}
+    columns = {
+        operator.id: list_key_columns(operator, store) for operator, store in reversed([*chosen.checkpoint.stores()])
+    }
+    labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
+    check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
+    return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}

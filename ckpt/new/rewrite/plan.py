@@ -26,17 +26,7 @@ from ckpt.new.book import BOOK
 from ckpt.new.copy.placing import check_apart
 from ckpt.new.copy.selection import Selection, select_files
 from ckpt.new.request import NewCheckpoint
-from ckpt.new.rewrite.filtering import (
-    Dropping,
-    Key,
-    Leaving,
-    SplitFilter,
-    check_known,
-    choose_dropping,
-    join_names,
-    make_filters,
-)
-from ckpt.new.rewrite.spreading import list_key_columns
+from ckpt.new.rewrite.filtering import Dropping, Key, Leaving, SplitFilter, choose_leaving, join_names
 from ckpt.query.description import QueryDescription
 from ckpt.restart.remedies import commit_planned
 from ckpt.state.native.salvage import Salvage, find_salvage
@@ -340,26 +330,6 @@ def _check_new(checkpoint: str, new: NewCheckpoint) -> None:
         raise UsageError.of("{--format-version}: 1 or 2")
     if new.provider not in (None, *CLASSES):
         raise UsageError.of("{--provider=}: {known}", provider=new.provider, known=" or ".join(CLASSES))
-
-
-def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:
-    """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError.
-
-    Several conditions are of several new checkpoints, that of the one which is filled first.
-    """
-    if isinstance(where, tuple):
-        filters = [make_filters(chosen, each) for each in where]
-        return {operator: SplitFilter(tuple(each[operator] for each in filters)) for operator in filters[0]}
-    if where is not None:
-        return make_filters(chosen, where)
-    if not keys:
-        return {}
-    columns = {
-        operator.id: list_key_columns(operator, store) for operator, store in reversed([*chosen.checkpoint.stores()])
-    }
-    labels = {unit.operator: f"operator {unit.operator} ({unit.operator_name})" for unit in chosen.units}
-    check_known(keys, {labels[operator]: kinds for operator, kinds in sorted(columns.items())})
-    return {operator: choose_dropping(kinds, keys) for operator, kinds in columns.items()}
 
 
 def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: bool) -> PlannedState:

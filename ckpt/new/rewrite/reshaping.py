@@ -26,15 +26,7 @@ from ckpt.new.evolve.origins import (
 from ckpt.new.fitting import Misfit, fit_array, make_struct
 from ckpt.new.rewrite.merging import merge_columns
 from ckpt.new.rewrite.spreading import Column
-from ckpt.new.rewrite.stored_rows import (
-    Families,
-    OldRows,
-    Stored,
-    array_of,
-    encode_rows,
-    join_stored,
-    list_forms,
-)
+from ckpt.new.rewrite.stored_rows import Families, OldRows, Stored, array_of, encode_rows, join_stored, list_forms
 from ckpt.query.compare_queries import find_window_start
 from ckpt.state.native.entries import split_elements
 

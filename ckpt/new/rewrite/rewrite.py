@@ -20,14 +20,7 @@ from ckpt.new.copy.placing import Watcher, check_apart
 from ckpt.new.exchange import Exchange
 from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
-from ckpt.new.rewrite.plan import (
-    PlannedRewrite,
-    Rewrite,
-    RewrittenUnit,
-    plan_merge,
-    plan_rewrite,
-    plan_split,
-)
+from ckpt.new.rewrite.plan import PlannedRewrite, Rewrite, RewrittenUnit, plan_merge, plan_rewrite, plan_split
 from ckpt.new.rewrite.state import Tally, rewrite_state
 from ckpt.new.rewrite.writing import make_new
 from ckpt.query.description import QueryDescription

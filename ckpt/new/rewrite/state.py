@@ -32,9 +32,18 @@ from ckpt.model import Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import Exchange, ThroughFiles, divide_batch, unpack_batch
 from ckpt.new.request import NewCheckpoint
-from ckpt.new.rewrite.filtering import IN_NONE, NOTHING, Dropping, Key, Leaving, SplitFilter, find_strays
+from ckpt.new.rewrite.filtering import (
+    IN_NONE,
+    NOTHING,
+    Dropping,
+    Key,
+    Leaving,
+    SplitFilter,
+    choose_leaving,
+    find_strays,
+)
 from ckpt.new.rewrite.merging import feeds_another
-from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite, choose_leaving
+from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite
 from ckpt.new.rewrite.reshaping import ColumnReshaping
 from ckpt.new.rewrite.spreading import Column, find_grouping, hash_rows, list_key_columns
 from ckpt.new.rewrite.stored_rows import (

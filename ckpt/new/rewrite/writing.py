@@ -37,13 +37,7 @@ from ckpt.new.rewrite.plan import (
     list_settings,
     list_starting,
 )
-from ckpt.new.rewrite.snapshots import (
-    FileForm,
-    make_changes,
-    make_hdfs_snapshot,
-    make_rocksdb_snapshot,
-    read_file_form,
-)
+from ckpt.new.rewrite.snapshots import FileForm, make_changes, make_hdfs_snapshot, make_rocksdb_snapshot, read_file_form
 from ckpt.new.rewrite.stored_rows import Families, Stored
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
@@ -255,28 +249,39 @@ class StateWriting:
         return placing.sizes
 
 
-Fill = Callable[[NewState], Iterator[Mapping[str, bytes | int]]]
-"""The files of each store in each partition, in any order; of one that is written already its bytes' number.
-
-Raises Undecodable, StorageError.
-"""
-
-
 def make_new(
     plan: PlannedRewrite,
     placing: Placing,
-    fill: Fill,
+    fill: Callable[[NewState], Iterator[Mapping[str, bytes | int]]],
     count_rows: Callable[[], Iterable[RewrittenUnit]],
     watcher: Watcher | None,
 ) -> Rewrite:
     """Write a new checkpoint, and read it again. Raises CkptError, after which ``placing`` is to remove it.
 
-    ``count_rows`` counts rows of each unit, once they are written.
+    It is written in the order in which no crash leaves what a start takes for complete.
+    ``fill`` makes the files of each store in each partition, in any order; of one that is written already its bytes'
+    number. ``count_rows`` counts rows of each unit, once they are written.
     """
     chosen, _, rewrite = plan
-    small = SmallFiles(*plan)
+    small, new = SmallFiles(*plan), rewrite.new
     placing.begin(small.newest)
-    _write(small, placing, fill, watcher)
+    total = 0
+    for operator, store in chosen.checkpoint.stores():
+        places = count_partitions(operator, store, new.partitions)
+        total += places
+        if new.version > 1:
+            for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
+                ids.append(str(uuid4()))
+    of_planned, form = rewrite.planned_state is PlannedState.WRITTEN, read_file_form(context_of(chosen))
+    state = NewState(new.provider, new.partitions, rewrite.batch, small.ids, form, of_planned)
+    for done, files in enumerate(fill(state), 1):
+        placing.take(files)
+        if watcher is not None:
+            watcher(done, total)
+    placing.put(small.make_schemas())
+    for path in small.list_paths():
+        placing.put({path: small.make_file(path)})
+    placing.finish(small.make_file(small.newest))
     made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
     unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
     wanted = RequestedPart(schema=unwritten or None)
@@ -287,31 +292,6 @@ def make_new(
     units, sizes = tuple(count_rows()), placing.sizes.values()
     starts_with = list_starting(made)
     return replace(rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
-
-
-def _write(small: SmallFiles, placing: Placing, fill: Fill, watcher: Watcher | None) -> None:
-    """All files, in the order in which no crash leaves what a start takes for complete. Raises CkptError."""
-    new = small.rewrite.new
-    of_stores = [
-        (operator, count_partitions(operator, store, new.partitions))
-        for operator, store in small.chosen.checkpoint.stores()
-    ]
-    if new.version > 1:
-        for operator, places in of_stores:
-            for ids in small.ids.setdefault(operator.id, [[] for _ in range(places)]):
-                ids.append(str(uuid4()))
-    total = sum(places for _, places in of_stores)
-    of_planned = small.rewrite.planned_state is PlannedState.WRITTEN
-    form = read_file_form(context_of(small.chosen))
-    state = NewState(new.provider, new.partitions, small.rewrite.batch, small.ids, form, of_planned)
-    for done, files in enumerate(fill(state), 1):
-        placing.take(files)
-        if watcher is not None:
-            watcher(done, total)
-    placing.put(small.make_schemas())
-    for path in small.list_paths():
-        placing.put({path: small.make_file(path)})
-    placing.finish(small.make_file(small.newest))
 
 
 def _continues(rewrite: Rewrite, made: Inspection) -> bool:
