@@ -69,7 +69,9 @@ def test_help_of_the_library_fits_a_screen_or_two_and_names_every_call_once() ->
     about, _, after = text.partition("\n    Look ")
     assert len(text.splitlines()) < 70
     named = re.findall(r"\b\w+\b", after.partition("A call that")[0])
-    assert {name for name in ckpt.__all__ if named.count(name) != 1} == {"Spark"}, "a word of sentences too"
+    assert {name for name in ckpt.__all__ if named.count(name) != 1} == {"Spark"}, (
+        "list it in ckpt/__init__.py (Spark is a word of sentences too)"
+    )
     assert 'ckpt.inspect("sample_checkpoints/kafka-4.2")' in about
     assert "Raises:" in pydoc.plain(pydoc.render_doc(ckpt.inspect))
     assert ckpt.inspect("sample_checkpoints/kafka-4.2").verdict in about

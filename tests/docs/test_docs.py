@@ -143,7 +143,9 @@ def test_restart_md_explains_every_outcome_and_version() -> None:
     page = read(DOCS / "restart.md")
     assert [word for word in Outcome if f"| `{word}` |" not in page] == []
     first = page.split("\n\n")[1]
-    assert [word for word in Spark if not re.search(rf"\b{re.escape(word)}\b(?!\.\d)", first)] == []
+    assert [word for word in Spark if not re.search(rf"\b{re.escape(word)}\b(?!\.\d)", first)] == [], (
+        "name it in the first sentence"
+    )
 
 
 def test_restart_md_has_a_numbered_paragraph_for_every_rule() -> None:
