@@ -212,6 +212,7 @@ def test_every_module_can_be_imported_without_extras(plain: Path, wheel: Path, t
         "new.evolved_state",
         "new.exchange",
         "new.fill",
+        "new.fitting",
         "new.reshaping",
         "new.rewrite",
         "tables.answers",

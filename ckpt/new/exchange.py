@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
+import ckpt.formats.rows  # isort: skip  # noqa: F401  (which says in one line what is not installed)
+
 import numpy as np
 import pyarrow as pa
 

@@ -7,6 +7,8 @@ without a zone are in UTC where Spark's type is an instant.
 from collections.abc import Sequence
 from typing import Any
 
+import ckpt.formats.rows  # isort: skip  # noqa: F401  (which says in one line what is not installed)
+
 import numpy as np
 import pyarrow as pa
 
