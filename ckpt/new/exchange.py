@@ -9,15 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
-import ckpt.formats.rows  # isort: skip  # noqa: F401  (which says in one line what is not installed)
-
-import numpy as np
 import pyarrow as pa
 
-from ckpt.formats.rows.arrow import whole
 from ckpt.processes import Processes
 from ckpt.state.native.temporary import make_temporary_folder, report_no_room
 
@@ -31,7 +26,7 @@ class Division(Protocol):
         """Pieces of a source, as bytes, each with the number of its target; and results, which have none."""
         ...
 
-    def make(self, target: Any, pieces: Iterable[Any], /) -> Iterator[Any]:
+    def make(self, target: Any, pieces: Iterable[bytes | pa.Buffer], /) -> Iterator[Any]:
         """Results of a target; its pieces come in any order, as bytes or buffers of Arrow."""
         ...
 
@@ -40,7 +35,7 @@ class FrameSource(NamedTuple):
     """A DataFrame of Spark, each of whose partitions is a source, some rows at a time."""
 
     frame: Any
-    source: Callable[[int, int, Any], Any]  # of a partition's number, the first row's, and a record batch
+    source: Callable[[int, int, pa.RecordBatch], Any]  # of a partition's number, the first row's, and a record batch
 
 
 class Exchange(Protocol):
@@ -119,33 +114,17 @@ def make_from_files(division: Division) -> Callable[[tuple[Any, Sequence[_Spoole
     return lambda task: division.make(task[0], map(_read_piece, task[1]))
 
 
-def divide_batch(batch: pa.RecordBatch, places: np.ndarray, count: int) -> Iterator[tuple[int, bytes]]:
-    """The rows of each of so many partitions as a piece, in Arrow's format for streams.
-
-    ``places`` has the partition of each row; one that gets none has no piece.
-    """
-    order = np.argsort(places, kind="stable")
-    starts: list[int] = np.searchsorted(places[order], np.arange(count + 1)).tolist()  # type: ignore[assignment]
-    ordered = batch.take(whole(pa.int64(), order))
-    for partition, (start, end) in enumerate(pairwise(starts)):
-        if end > start:
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as stream:
-                stream.write_batch(ordered.slice(start, end - start))
-            yield partition, sink.getvalue().to_pybytes()
-
-
 def unpack_batch(piece: bytes | pa.Buffer) -> pa.RecordBatch:
     """Return the record batch of a piece."""
     return pa.ipc.open_stream(piece).read_next_batch()
 
 
-def _read_piece(piece: _Spooled) -> Any:
+def _read_piece(piece: _Spooled) -> pa.Buffer:
     file = _map_file(piece.path)
     file.seek(piece.start)
     return file.read_buffer(piece.size)
 
 
 @lru_cache(maxsize=_OPEN)
-def _map_file(path: str) -> Any:
+def _map_file(path: str) -> pa.MemoryMappedFile:
     return pa.memory_map(path)

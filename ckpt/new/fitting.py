@@ -5,7 +5,6 @@ without a zone are in UTC where Spark's type is an instant.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import ckpt.formats.rows  # isort: skip  # noqa: F401  (which says in one line what is not installed)
 
@@ -30,7 +29,7 @@ class Misfit(Exception):
         self.row, self.why, self.other = row, why, other
 
 
-def fit_array(kind: Json, array: Any, rows: Any, name: str) -> Any:
+def fit_array(kind: Json, array: pa.Array, rows: np.ndarray, name: str) -> pa.Array:
     """An array made one of the Arrow type of ``kind``, a type in Spark's JSON.
 
     ``rows`` has for each value the row that it is in, for a refusal, in which the column is called ``name``. Raises
@@ -48,14 +47,14 @@ def fit_array(kind: Json, array: Any, rows: Any, name: str) -> Any:
     return _fit_simple(kind, array, rows, name)
 
 
-def check_not_null(field: Json, array: Any, rows: Any, name: str, there: Any = None) -> None:
+def check_not_null(field: Json, array: pa.Array, rows: np.ndarray, name: str, there: np.ndarray | None = None) -> None:
     """Raise Misfit where a field may not be NULL and is, in rows that are ``there``."""
     if isinstance(field, dict) and field.get("nullable") is False:
         wrong = np.asarray(array.is_null())
         _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, and must not be")
 
 
-def make_struct(kind: Json, columns: Sequence[Any], there: Any = None) -> Any:
+def make_struct(kind: Json, columns: Sequence[pa.Array], there: np.ndarray | None = None) -> pa.StructArray:
     """An array of structs from the columns of its fields; NULL where it is not ``there``, without that nowhere."""
     there = np.ones(len(columns[0]), bool) if there is None else there
     fields = [pa.field(name, column.type) for (name, _), column in zip(named_fields(kind), columns, strict=True)]
@@ -64,12 +63,12 @@ def make_struct(kind: Json, columns: Sequence[Any], there: Any = None) -> Any:
     )
 
 
-def _refuse(wrong: Any, rows: Any, why: str) -> None:
+def _refuse(wrong: np.ndarray, rows: np.ndarray, why: str) -> None:
     if wrong.any():
         raise Misfit(int(rows[np.argmax(wrong)]), why)
 
 
-def _fit_nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
+def _fit_nested(kind: dict[str, Json], array: pa.Array, rows: np.ndarray, name: str) -> pa.Array:
     match kind:
         case {"type": "struct"} if pa.types.is_struct(array.type):
             return _fit_struct(kind, array, rows, name)
@@ -91,27 +90,27 @@ def _fit_nested(kind: dict[str, Json], array: Any, rows: Any, name: str) -> Any:
     raise _make_misfit(array, kind, name)
 
 
-def replace_elements(array: Any, values: Any) -> Any:
+def replace_elements(array: pa.Array, values: pa.Array) -> pa.Array:
     """Return the lists with other elements."""
     return _rebuild(pa.list_(pa.field("item", values.type)), array, values)
 
 
-def _rebuild(kind: Any, array: Any, values: Any) -> Any:
+def _rebuild(kind: pa.DataType, array: pa.Array, values: pa.Array) -> pa.Array:
     bounds = np.asarray(array.offsets)
     there = np.asarray(array.is_valid())
     buffers = [validity(~there), pa.py_buffer(np.ascontiguousarray(bounds - bounds[0]).astype(np.int32))]
     return pa.Array.from_buffers(kind, len(array), buffers, int((~there).sum()), children=[values])
 
 
-def _repeat_rows(array: Any, rows: Any) -> Any:
+def _repeat_rows(array: pa.Array, rows: np.ndarray) -> np.ndarray:
     return np.repeat(rows, np.diff(np.asarray(array.offsets)))
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _fit_struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
+def _fit_struct(kind: Json, array: pa.Array, rows: np.ndarray, name: str) -> pa.Array:
     """Fit the fields of a struct by name; where names repeat, or are none, by place."""
     wanted = [own for own, _ in named_fields(kind)]
     names = [array.type.field(ordinal).name for ordinal in range(array.type.num_fields)]
@@ -129,7 +128,7 @@ def _fit_struct(kind: Json, array: Any, rows: Any, name: str) -> Any:
     return make_struct(kind, columns, there)
 
 
-def _fit_simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
+def _fit_simple(kind: Json, array: pa.Array, rows: np.ndarray, name: str) -> pa.Array:
     target = arrow_type(kind)
     if array.type == target:
         return array
@@ -142,7 +141,7 @@ def _fit_simple(kind: Json, array: Any, rows: Any, name: str) -> Any:
         raise Misfit(int(rows[at]), f"{name} has a value that {_type_name(kind)} does not have: {array[at]}") from None
 
 
-def _are_alike(source: Any, target: Any) -> bool:
+def _are_alike(source: pa.DataType, target: pa.DataType) -> bool:
     """Tell whether all values of one type can be made another without a doubt."""
     types = pa.types
     if types.is_timestamp(source) and types.is_timestamp(target):
@@ -162,7 +161,7 @@ def _are_alike(source: Any, target: Any) -> bool:
     )
 
 
-def _find_first_wrong(array: Any, target: Any) -> int:
+def _find_first_wrong(array: pa.Array, target: pa.DataType) -> int:
     """The place of the first value that cannot be cast."""
     low, high = 0, len(array)
     while high - low > 1:
@@ -175,7 +174,7 @@ def _find_first_wrong(array: Any, target: Any) -> int:
     return low
 
 
-def _make_misfit(array: Any, kind: Json, name: str) -> Misfit:
+def _make_misfit(array: pa.Array, kind: Json, name: str) -> Misfit:
     return Misfit(None, f"{name} is of the Arrow type {array.type}, and Spark's type is {_type_name(kind)}")
 
 

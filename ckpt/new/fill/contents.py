@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,8 +41,8 @@ class StoreContent:
     """The contents of one store or column family."""
 
     name: str
-    keys: Any  # an array of structs
-    values: Any  # likewise; or a list of bytes objects
+    keys: pa.StructArray
+    values: pa.StructArray | list[bytes]
     unique: bool = False  # each row of the unit is one of them, and no key may be there twice
 
 
@@ -172,7 +172,7 @@ def is_timed(unit: StateUnit) -> bool:
     return unit.buffer is not None and unit.buffer.name.endswith((TIMED_ROWS, TIMED_KEYS))
 
 
-def put_event_times(unit: StateUnit, columns: Sequence[Any]) -> Any:
+def put_event_times(unit: StateUnit, columns: Sequence[pa.StructArray]) -> pa.StructArray:
     """The keys of a side of a join in state format 4, with the event time of each row, which exports lack.
 
     ``SymmetricHashJoinStateManagerV4`` takes it from the column of the watermark: of a window it is the end. Raises
@@ -200,11 +200,11 @@ Joined: TypeAlias = dict[bytes, list[bool]]
 def find_matches(
     chosen: Chosen,
     unit: StateUnit,
-    columns: Sequence[Any],
-    column: Any,
+    columns: Sequence[pa.StructArray],
+    column: pa.BooleanArray,
     only: int | None,
     joined: dict[str, Joined],
-) -> Any:
+) -> pa.BooleanArray:
     """For each row whether it was joined, as booleans without NULL. Raises Misfit where nothing says so.
 
     ``columns`` are keys and values, ``column`` is what the column ``matched`` says, or NULL; ``only`` is the old
@@ -243,7 +243,7 @@ def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
     return {name: [flag for _, flag in sorted(flags)] for name, flags in numbered.items()}
 
 
-def _encode_rows(unit: StateUnit, columns: Sequence[Any]) -> list[bytes]:
+def _encode_rows(unit: StateUnit, columns: Sequence[pa.StructArray]) -> list[bytes]:
     """Rows as bytes that are equal where keys and values are."""
     kinds: list[Json] = [kind for _, kind in named_fields(unit.schema)]
     keys, values = (rows_from(kind, column).to_list() for kind, column in zip(kinds, columns, strict=True))

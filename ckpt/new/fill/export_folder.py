@@ -99,7 +99,7 @@ class Export:
         return f"{folder}/{_LOG}".lstrip("/") in self.listing.folders
 
     @contextmanager
-    def _open_delta(self, folder: str) -> Iterator[tuple[Collection[str], Callable[[str], Any]]]:
+    def _open_delta(self, folder: str) -> Iterator[tuple[Collection[str], Callable[[str], pa.Table]]]:
         """The files that a Delta table consists of now, and what reads one. Raises CkptError.
 
         Of a remote table the log, and each file that is read, are copied into a temporary folder first.
@@ -127,7 +127,7 @@ class Export:
                 dataset = table.to_pyarrow_dataset(filesystem=files_here, parquet_read_options=options)
                 fragments = {f"{folder}/{part.path}".lstrip("/"): part for part in dataset.get_fragments()}
 
-                def read(path: str) -> Any:
+                def read(path: str) -> pa.Table:
                     if here is None:
                         self._copy_files(path, temporary)
                     return fragments[path].to_table(schema=dataset.schema, use_threads=False)
@@ -214,7 +214,7 @@ def _find_format(uri: str, manifest: Mapping[str, Json]) -> Format:
     return Format(kind)
 
 
-def _read_table(path: str, data: bytes) -> Any:
+def _read_table(path: str, data: bytes) -> pa.Table:
     """A Parquet file; timestamps that Spark writes as INT96 are instants. Raises StorageError.
 
     No thread of Arrow takes part: if one lets go of ``data``, or calls Python, while Python ends, the process aborts.
@@ -230,7 +230,7 @@ def _read_table(path: str, data: bytes) -> Any:
         raise StorageError(one_line(f"{path} cannot be read as Parquet: {error}")) from None
 
 
-def _replace_int96(kind: Any, leaves: Iterator[bool]) -> Any:
+def _replace_int96(kind: pa.DataType, leaves: Iterator[bool]) -> pa.DataType:
     """The type in which every leaf that is INT96 is an instant; leaves are in the order of the columns."""
     if pa.types.is_map(kind):
         key = _replace_int96(kind.key_type, leaves)

@@ -33,7 +33,7 @@ _NO_ROW_YET = frozenset({"max", "min", "bit_and", "bit_or", "bit_xor"})
 """Buffers in which NULL says that no row was seen; to others, as those of an average, it is NULL forever."""
 
 
-def read_columns(unit: StateUnit, table: Any, exported: Collection[str] | None = None) -> list[Any]:
+def read_columns(unit: StateUnit, table: pa.Table, exported: Collection[str] | None = None) -> list[pa.Array]:
     """The columns of the unit's schema, of their Arrow types. Raises Misfit.
 
     ``exported`` are the columns that an export had: others of the flat shape that may be NULL came with another query,
@@ -78,7 +78,7 @@ def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
     return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False
 
 
-def _read_raw(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
+def _read_raw(unit: StateUnit, table: pa.Table, headers: list[str], rows: np.ndarray) -> list[pa.Array]:
     kinds = dict(named_fields(unit.schema))
     _check_columns(headers, [name for name, kind in kinds.items() if not holds_void(kind)], list(kinds))
     columns = []
@@ -105,7 +105,7 @@ def _check_columns(headers: list[str], needed: list[str], known: list[str]) -> N
         )
 
 
-def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> list[Any]:
+def _read_flat(unit: StateUnit, table: pa.Table, headers: list[str], rows: np.ndarray) -> list[pa.Array]:
     kept = columns_of(unit).kept
     names = [column.name for column in kept]
     _check_columns(headers, names, names)
@@ -113,7 +113,7 @@ def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> li
         column.places: (column, fit_array(column.type, table.column(column.name), rows, column.name)) for column in kept
     }
     tree = _Tree(rows, leaves, {places: ".".join(path) for path, places in find_blurred(unit.schema)})
-    everywhere: Any = np.ones(len(rows), bool)
+    everywhere: np.ndarray = np.ones(len(rows), bool)
     return [
         tree.build_leaf((ordinal,), {"nullable": False}, everywhere)
         if (ordinal,) in leaves
@@ -126,16 +126,16 @@ def _read_flat(unit: StateUnit, table: Any, headers: list[str], rows: Any) -> li
 class _Tree:
     """Leaves that are put back into structs."""
 
-    rows: Any
-    leaves: Mapping[tuple[int, ...], tuple[Column, Any]]
+    rows: np.ndarray
+    leaves: Mapping[tuple[int, ...], tuple[Column, pa.Array]]
     blurred: Mapping[tuple[int, ...], str]  # structs of which the flat shape does not tell NULL from one of NULLs
 
-    def build_leaf(self, places: tuple[int, ...], own: Json, there: Any) -> Any:
+    def build_leaf(self, places: tuple[int, ...], own: Json, there: np.ndarray) -> pa.Array:
         column, array = self.leaves[places]
         check_not_null(own, array, self.rows, column.name, there)
         return array
 
-    def build_struct(self, places: tuple[int, ...], kind: Json, there: Any) -> Any:
+    def build_struct(self, places: tuple[int, ...], kind: Json, there: np.ndarray) -> pa.Array:
         """The struct at a position, which is NULL where it is not ``there``."""
         columns = []
         for ordinal, own in enumerate(fields_of(kind) or ()):
@@ -149,10 +149,10 @@ class _Tree:
                 columns.append(pa.nulls(len(self.rows), arrow_type(inner)))
         return make_struct(kind, columns, there)
 
-    def _find_present(self, places: tuple[int, ...], own: Json) -> Any:
+    def _find_present(self, places: tuple[int, ...], own: Json) -> np.ndarray:
         """Where a struct below key or value is not NULL."""
         inside = [array for at, (_, array) in self.leaves.items() if at[: len(places)] == places]
-        empty: Any = np.ones(len(self.rows), bool)
+        empty: np.ndarray = np.ones(len(self.rows), bool)
         for array in inside:
             empty &= np.asarray(array.is_null())
         if places in self.blurred:
@@ -187,8 +187,8 @@ class UnitRows:
     """The rows of a unit, checked against its schema."""
 
     unit: StateUnit
-    columns: Sequence[Any]  # of the unit's schema
-    matched: Any  # of a join side: what the column of that name says, or NULL
+    columns: Sequence[pa.Array]  # of the unit's schema
+    matched: pa.BooleanArray | None  # of a join side: what the column of that name says, or NULL
     place: str
     origin: Origin
 
@@ -216,7 +216,7 @@ def check_table(
     return UnitRows(unit, columns, matched, source_name, Origin([(name, range(table.num_rows))]))
 
 
-def _take_matched(table: Any) -> Any:
+def _take_matched(table: pa.Table) -> pa.BooleanArray:
     """The column ``matched``, or NULL. Raises Misfit."""
     if MATCHED not in table.column_names:
         return pa.nulls(table.num_rows, pa.bool_())
@@ -244,7 +244,7 @@ class Frames:
         return self.tables.keys()
 
 
-def table_of(frame: Any) -> Any:
+def table_of(frame: Any) -> pa.Table:
     """A frame as an Arrow table: of Arrow, of pandas, or of Spark. Raises UsageError for anything else."""
     if isinstance(frame, pa.Table):
         return frame

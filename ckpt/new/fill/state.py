@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from ckpt.formats.rows.unsafe_writer import memory, rows_from
 from ckpt.formats.types import fields_of, name_and_type, named_fields, struct_of
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
-from ckpt.new.exchange import FrameSource, ThroughFiles, divide_batch, unpack_batch
+from ckpt.new.exchange import FrameSource, ThroughFiles, unpack_batch
 from ckpt.new.fill.contents import Joined, StoreContent, UnitContents, find_matches, is_timed, put_event_times
 from ckpt.new.fill.export_folder import Export
 from ckpt.new.fill.frames import Frames, Origin, UnitRows, check_table, table_of
@@ -40,6 +40,7 @@ from ckpt.new.rewrite.stored_rows import (
     Families,
     Stored,
     StoredForm,
+    divide_batch,
     join_stored,
     list_forms,
     make_stored,
@@ -137,7 +138,7 @@ class StateImport(StateWriting):
             yield self.targets[OperatorInPartition(operator.id, partition)], piece
 
     def make(
-        self, target: OperatorInPartition, pieces: Iterable[Any]
+        self, target: OperatorInPartition, pieces: Iterable[bytes | pa.Buffer]
     ) -> Iterator[tuple[Mapping[str, bytes | int], Mapping[str, int]]]:
         """The files of each store of an operator in one partition, or their bytes; and once the rows of each unit.
 
@@ -162,9 +163,9 @@ class StateImport(StateWriting):
                 raise Undecodable(BOOK.text("fill_no_number", uri=uri, id=operator.id, family=name))
         return families
 
-    def _gather_rows(self, operator: int, pieces: Iterable[Any]) -> list[UnitRows]:
+    def _gather_rows(self, operator: int, pieces: Iterable[bytes | pa.Buffer]) -> list[UnitRows]:
         """The rows of an operator's units in one partition, in the order in which they were given."""
-        parts: dict[str, list[tuple[int, str | None, Any]]] = defaultdict(list)
+        parts: dict[str, list[tuple[int, str | None, pa.RecordBatch]]] = defaultdict(list)
         for piece in pieces:
             batch = unpack_batch(piece)
             label, order, name = json.loads(batch.schema.metadata[b"of"])
@@ -310,7 +311,7 @@ def _wrap_batch(label: str, partition: int, first: int, batch: pa.RecordBatch) -
     return RowsSource(label, partition, name, table, first)
 
 
-def find_partitions(operator: Operator, store: Store, rows: UnitRows, count: int) -> Any:
+def find_partitions(operator: Operator, store: Store, rows: UnitRows, count: int) -> np.ndarray:
     """The partition of each row of a unit, of ``count`` that the store has, as an int64 array. Raises Undecodable."""
     if is_single(operator, store):
         return np.zeros(len(rows), np.int64)
@@ -319,7 +320,7 @@ def find_partitions(operator: Operator, store: Store, rows: UnitRows, count: int
     return hash_rows(columns, len(rows), count)
 
 
-def _normalise_keys(operator: Operator, rows: UnitRows) -> list[Any]:
+def _normalise_keys(operator: Operator, rows: UnitRows) -> list[pa.StructArray]:
     """The columns of a unit, its keys as Spark compares them."""
     columns = list(rows.columns)
     if recognise_operator(operator) in _NORMALISED:
@@ -352,7 +353,7 @@ def _check_duplicates(keys: list[bytes], rows: UnitRows) -> None:
             raise rows.make_error(Misfit(row, "its key is that of", first))
 
 
-def _normalise(kind: Json, array: Any) -> Any:
+def _normalise(kind: Json, array: pa.Array) -> pa.Array:
     """Values as Spark compares keys: zero has one sign, and NaN one form."""
     there = np.asarray(array.is_valid())
     if fields_of(kind):
@@ -368,7 +369,9 @@ def _normalise(kind: Json, array: Any) -> Any:
     return array
 
 
-def check_repeated_keys(operator: Operator, recorded: Mapping[str, str], unit: StateUnit, columns: list[Any]) -> None:
+def check_repeated_keys(
+    operator: Operator, recorded: Mapping[str, str], unit: StateUnit, columns: list[pa.StructArray]
+) -> None:
     """Raise Misfit for a row whose value says another key than its own.
 
     Values of session windows begin with the session and what it is grouped by, those of aggregations in state format 1
@@ -381,7 +384,7 @@ def check_repeated_keys(operator: Operator, recorded: Mapping[str, str], unit: S
         _check_columns(unit, columns, 0)
 
 
-def _check_columns(unit: StateUnit, columns: list[Any], first: int) -> None:
+def _check_columns(unit: StateUnit, columns: list[pa.StructArray], first: int) -> None:
     """From which column on the value repeats the key."""
     key, value = (list(named_fields(kind)) for _, kind in named_fields(unit.schema))
     for ordinal, (name, kind) in enumerate(key[: len(key) - first]):
@@ -395,7 +398,7 @@ def _describe_field(field: tuple[str, Json]) -> tuple[str, str]:
     return name_and_type({"name": field[0], "type": field[1]})
 
 
-def _check_equal(own: Any, other: Any, kind: Json) -> None:
+def _check_equal(own: pa.Array, other: pa.Array, kind: Json) -> None:
     rows = struct_of([("key", kind)])
     both = (rows_from(rows, make_struct(rows, [column])).to_list() for column in (own, other))
     for row, (first, second) in enumerate(zip(*both, strict=True)):

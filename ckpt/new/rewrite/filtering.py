@@ -98,7 +98,7 @@ class Condition:
     text: str
     names: tuple[str, ...]  # columns that it uses, as they were typed
 
-    def check(self, label: str, schema: Any) -> None:
+    def check(self, label: str, schema: pa.Schema) -> None:
         """Raise UsageError where it is none on these columns, as an Arrow schema; ``label`` says whose they are."""
         try:
             kinds = self._evaluate("typeof(any_value({}))", schema.empty_table())
@@ -107,17 +107,17 @@ class Condition:
         if kinds[0] != "BOOLEAN":
             raise UsageError(BOOK.text("where_no_condition", label=label, kinds=kinds[0]))
 
-    def holds(self, batch: Any) -> Any:
+    def holds(self, batch: pa.RecordBatch) -> np.ndarray:
         """Evaluate the condition for each row of a batch: a boolean array of numpy. Raises CkptError."""
         try:
-            results = self._evaluate("coalesce({}, false)", pa.Table.from_batches([batch]))
+            results: np.ndarray = self._evaluate("coalesce({}, false)", pa.Table.from_batches([batch]))
         except import_duckdb(_PURPOSE).Error as error:
             raise CkptError(f"the condition {self.text} has no result for a row: {first_line(error)}") from None
         if len(results) != batch.num_rows:
             raise CkptError(f"the condition {self.text} has {len(results)} results for {batch.num_rows} rows")
         return results
 
-    def _evaluate(self, how: str, table: Any) -> Any:
+    def _evaluate(self, how: str, table: pa.Table) -> Any:
         connection = _connect()
         connection.register("state", table)
         try:
@@ -328,7 +328,7 @@ def _parse_value(name: str, kind: Json, text: str | None) -> Any:
     )[0]
 
 
-def _make_comparable(array: Any) -> list[Any]:
+def _make_comparable(array: pa.Array) -> list[Any]:
     """Values that are equal where Spark's are: NaN is, and dates and times may be outside of Python's years."""
     kind = array.type
     if pa.types.is_nested(kind):

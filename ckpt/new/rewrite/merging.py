@@ -27,13 +27,13 @@ def feeds_another(operator: Operator, operators: Sequence[Operator]) -> bool:
     return len(operators) > 1 and operator.name in _DEDUPLICATIONS
 
 
-def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMerge]) -> list[Any]:
+def merge_columns(columns: Sequence[pa.Array], starts: np.ndarray, merges: Sequence[ColumnMerge]) -> list[pa.Array]:
     """Merge the rows of each group, which lie together from one of ``starts`` to the next; columns are Arrow arrays.
 
     Raises Undecodable where a sum does not fit its type.
     """
     groups = _Groups(starts, len(columns[0]) if columns else 0)
-    merged: list[Any] = []
+    merged: list[pa.Array] = []
     for merge in merges:
         own = columns[merge.first : merge.first + merge.count]
         if merge.how in (Merge.LIST, Merge.SET):
@@ -46,12 +46,12 @@ def merge_columns(columns: Sequence[Any], starts: Any, merges: Sequence[ColumnMe
 class _Groups:
     """Groups of rows that lie together."""
 
-    def __init__(self, starts: Any, count: int) -> None:
+    def __init__(self, starts: np.ndarray, count: int) -> None:
         self.starts = starts
         sizes: Any = np.diff(np.append(starts, count))
         self.numbers: Any = np.repeat(np.arange(len(starts)), sizes)
 
-    def merge(self, how: Merge, columns: Sequence[Any]) -> list[Any]:
+    def merge(self, how: Merge, columns: Sequence[pa.Array]) -> list[pa.Array]:
         match how:
             case Merge.COUNT:
                 return [self._add(column) for column in columns]
@@ -75,12 +75,12 @@ class _Groups:
     def _any(self, mask: Any) -> Any:
         return np.logical_or.reduceat(np.asarray(mask), self.starts)
 
-    def _reduce(self, column: Any, function: Any, neutral: Any) -> Any:
+    def _reduce(self, column: pa.Array, function: Any, neutral: Any) -> pa.Array:
         """NULL is no value; a group without one has NULL."""
         values = np.asarray(column.fill_null(neutral))
         return _where(~self._any(column.is_valid()), pa.array(function.reduceat(values, self.starts), column.type))
 
-    def _add(self, column: Any) -> Any:
+    def _add(self, column: pa.Array) -> pa.Array:
         if pa.types.is_decimal(column.type):
             table = pa.table({"group": self.numbers, "value": column}).group_by("group", use_threads=False)
             sums = table.aggregate([("value", "sum")])["value_sum"].combine_chunks()
@@ -95,7 +95,7 @@ class _Groups:
         if (np.abs(np.add.reduceat(about, self.starts)) >= limit * (1 - 1e-9)).any():
             raise Undecodable("sums of groups that are merged do not fit their type")
 
-    def _merge_sums(self, sums: Any, are_empty: Any = None) -> list[Any]:
+    def _merge_sums(self, sums: pa.Array, are_empty: pa.Array | None = None) -> list[pa.Array]:
         merged = self._add(sums)
         if are_empty is None:
             return [merged]
@@ -103,7 +103,7 @@ class _Groups:
         overflowed = self._any(np.asarray(sums.is_null()) & ~empty)
         return [_where(overflowed, merged), pa.array(np.logical_and.reduceat(empty, self.starts))]
 
-    def _find_extreme(self, column: Any, *, greatest: bool) -> Any:
+    def _find_extreme(self, column: pa.Array, *, greatest: bool) -> pa.Array:
         if pa.types.is_floating(column.type):  # NaN is greater than any number
             return self._reduce(column, np.maximum if greatest else np.fmin, -np.inf if greatest else np.nan)
         order = "descending" if greatest else "ascending"
@@ -121,7 +121,7 @@ class _Groups:
         average = np.divide(weighted, total, out=np.zeros_like(total), where=total > 0)
         return average, np.where(counts > 0, averages - average[self.numbers], 0.0)
 
-    def _merge_moments(self, columns: Sequence[Any]) -> list[Any]:
+    def _merge_moments(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         counts, averages, *moments = columns
         average, away = self._center(counts, averages)
         terms: list[Callable[[], Any]] = [
@@ -132,14 +132,14 @@ class _Groups:
         merged = [self._total(term()) for term in terms[: len(moments)]]
         return [pa.array(values) for values in (self._total(counts), average, *merged)]
 
-    def _merge_comoments(self, columns: Sequence[Any]) -> list[Any]:
+    def _merge_comoments(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         counts, *averages = columns[:3]
         (average_x, away_x), (average_y, away_y) = (self._center(counts, own) for own in averages)
         pairs = ((away_x, away_y), (away_x, away_x), (away_y, away_y))
         merged = [self._total(own + counts * a * b) for own, (a, b) in zip(columns[3:], pairs, strict=False)]
         return [pa.array(values) for values in (self._total(counts), average_x, average_y, *merged)]
 
-    def merge_lists(self, column: Any, element: Json, *, distinct: bool) -> Any:
+    def merge_lists(self, column: pa.Array, element: Json, *, distinct: bool) -> pa.Array:
         """Join arrays of elements, each serialized as a row with one column (``Collect.serialize``)."""
         schema = struct_of([("buf", {"type": "array", "elementType": element, "containsNull": True})])
         rows = rows_of([VERSION + value for value in column.to_pylist()])
@@ -154,7 +154,7 @@ class _Groups:
         written = rows_from(schema, structs(["buf"], [joined], len(self.starts)))
         return pa.array(written.to_list(), column.type)
 
-    def _merge_registers(self, column: Any) -> Any:
+    def _merge_registers(self, column: pa.Array) -> pa.Array:
         words = np.asarray(column.fill_null(0)).view(np.uint64)
         merged: Any = np.zeros(len(self.starts), np.uint64)
         for register in range(_REGISTERS_IN_A_WORD):
@@ -164,10 +164,10 @@ class _Groups:
         return pa.array(merged.view(np.int64))
 
 
-def _floats(column: Any) -> Any:
+def _floats(column: pa.Array) -> Any:
     return np.asarray(column.fill_null(0.0))
 
 
-def _where(are_null: Any, column: Any) -> Any:
+def _where(are_null: Any, column: pa.Array) -> pa.Array:
     """A column that is NULL in some places."""
     return pc.if_else(pa.array(are_null), pa.scalar(None, column.type), column)

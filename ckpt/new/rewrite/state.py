@@ -30,7 +30,7 @@ from ckpt.formats.statefiles import TIMED_ROWS
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator, Provider, Store
 from ckpt.new.book import BOOK
-from ckpt.new.exchange import Exchange, ThroughFiles, divide_batch, unpack_batch
+from ckpt.new.exchange import Exchange, ThroughFiles, unpack_batch
 from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite.filtering import (
     IN_NONE,
@@ -53,6 +53,7 @@ from ckpt.new.rewrite.stored_rows import (
     Stored,
     StoredForm,
     convert_rows,
+    divide_batch,
     encode_rows,
     find_shared,
     join_stored,
@@ -329,7 +330,7 @@ class StateRewriting(StateWriting):
                 yield self.targets[StoreInPartition(*task[:2], partition)], piece
         yield None, TaskOutcome(None, tally)
 
-    def make(self, task: StoreInPartition, pieces: Iterable[Any]) -> Iterator[TaskOutcome]:
+    def make(self, task: StoreInPartition, pieces: Iterable[bytes | pa.Buffer]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
         first, families = self.stores[0][task[:2]], self.families[task[:2]]
         parts: dict[str, list[Stored]] = defaultdict(list)

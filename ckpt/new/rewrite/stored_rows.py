@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import TypeAlias
 
 import numpy as np
@@ -95,6 +95,22 @@ def encode_rows(schema: Json, arrays: list[pa.Array], count: int, provider: Prov
     buffers = [None, pa.py_buffer(np.ascontiguousarray(blobs.bounds, np.int64)), pa.py_buffer(blobs.data)]
     rows = pa.Array.from_buffers(pa.large_binary(), len(blobs.bounds) - 1, buffers, 0)
     return _prepend(VERSION, rows) if provider is Provider.ROCKSDB else rows
+
+
+def divide_batch(batch: pa.RecordBatch, places: np.ndarray, count: int) -> Iterator[tuple[int, bytes]]:
+    """The rows of each of so many partitions as a piece, in Arrow's format for streams.
+
+    ``places`` has the partition of each row; one that gets none has no piece.
+    """
+    order = np.argsort(places, kind="stable")
+    starts: list[int] = np.searchsorted(places[order], np.arange(count + 1)).tolist()  # type: ignore[assignment]
+    ordered = batch.take(whole(pa.int64(), order))
+    for partition, (start, end) in enumerate(pairwise(starts)):
+        if end > start:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(ordered.slice(start, end - start))
+            yield partition, sink.getvalue().to_pybytes()
 
 
 def _prepend(first: bytes, array: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
