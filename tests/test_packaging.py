@@ -213,7 +213,6 @@ def test_every_module_can_be_imported_without_extras(plain: Path, wheel: Path, t
         "new.exchange",
         "new.fill",
         "new.fitting",
-        "new.reshaping",
         "new.rewrite",
         "tables.answers",
         "tables.state",
