@@ -33,7 +33,7 @@ from ckpt.spark.installed import Session, find_pyspark_version
 from ckpt.spark.session import open_session
 from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.columns import Shape
-from ckpt.state.reading.reading import Question, plan_readings
+from ckpt.state.reading.reading import StateRequest, plan_readings
 
 MEMORY = {"spark.driver.memory": "4g"}  # HDFS-backed state is held in memory, partition by partition
 LIMITED = "spark.driver.memory=1g"
@@ -84,7 +84,7 @@ def _compared(spark: SparkSession, checkpoint: Path, keys: int, times: int) -> P
 def _export(spark: SparkSession, checkpoint: Path, to: Path) -> None:
     """What ``ckpt export-state CHECKPOINT --to TO`` does besides starting a session, with somebody who watches."""
     place = choose_target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
-    readings = plan_readings(Question(str(checkpoint)), None, find_pyspark_version())
+    readings = plan_readings(StateRequest(str(checkpoint)), None, find_pyspark_version())
     shaped = [exporting.shape_reading(spark, one, Shape.FLAT) for one in readings]
     exporting.write_exports(spark, shaped, place, lambda done, total: None)
 

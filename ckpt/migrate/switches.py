@@ -11,7 +11,7 @@ setting decides how the next versions are written. It is not among those that a 
 (class ``OffsetSeqMetadata``, ``setSessionConf``; measured in both directions on 4.2), and has nothing that turns the
 files of one into those of the other. ``ckpt rewrite`` does, and the same query continues. State that it does not write
 can only come into a new query, as initial state of transformWithState, which runs on RocksDB only
-(``TransformWithStateExec``). How far state can be taken is what the tests of this project show (``Carry``).
+(``TransformWithStateExec``). How far state can be taken is what the tests of this project show (``Transfer``).
 
 **Real-time mode.** Spark 4.3 wants a newest commit of version 2 (``CHECKPOINT_FORMAT_V1_NOT_SUPPORTED``), and its own
 answer is a new checkpoint. With state, ``ckpt rewrite`` writes one from which real-time mode continues; without, the
@@ -42,7 +42,7 @@ from ckpt.restart.findings import Asked, Forecast, Outcome
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.confs import PROVIDER_CLASSES
 from ckpt.state.reading.initial import InitialShape, plan_initial_states
-from ckpt.state.reading.reading import Question
+from ckpt.state.reading.reading import StateRequest
 from ckpt.state.reading.units import state_units
 from ckpt.texts import quote_word
 from ckpt.values import Value
@@ -102,7 +102,7 @@ class RealTimeOutcome(StrEnum):
     REFUSED = "refused"  # ckpt cannot tell, or something else is wrong
 
 
-class Carry(StrEnum):
+class Transfer(StrEnum):
     """How far state of an operator can be taken to the other provider."""
 
     AS_IT_IS = "as-it-is"  # ckpt writes it for the other provider, and the same query continues with it
@@ -234,7 +234,7 @@ class OperatorMove:
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
     family: OperatorFamily | None  # None: the same query continues, whatever it is
     carry: Annotated[
-        Carry,
+        Transfer,
         "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
         "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
     ]
@@ -279,23 +279,23 @@ class ProviderMove(Value):
         return {settings.PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
-_BUFFERS = (Carry.GOES_ON, "its buffers are loaded; you write what the aggregate functions did")
+_BUFFERS = (Transfer.GOES_ON, "its buffers are loaded; you write what the aggregate functions did")
 _SEEN = "the keys seen can be loaded; you write how their rows are dropped"
-_CARRIES: dict[OperatorFamily, tuple[Carry, str]] = {
+_CARRIES: dict[OperatorFamily, tuple[Transfer, str]] = {
     OperatorFamily.AGGREGATION: _BUFFERS,
     OperatorFamily.WINDOWS: _BUFFERS,
-    OperatorFamily.GROUP_STATE: (Carry.GOES_ON, "state and timeouts are loaded; you move the body of the function"),
+    OperatorFamily.GROUP_STATE: (Transfer.GOES_ON, "state and timeouts are loaded; you move the body of the function"),
     OperatorFamily.SESSIONS: (
-        Carry.STATE_ONLY,
+        Transfer.STATE_ONLY,
         "its open sessions can be loaded; you write how they merge with new rows",
     ),
-    OperatorFamily.DEDUPLICATION: (Carry.STATE_ONLY, _SEEN),
-    OperatorFamily.WITHIN_WATERMARK: (Carry.STATE_ONLY, f"{_SEEN}, and expiry"),
+    OperatorFamily.DEDUPLICATION: (Transfer.STATE_ONLY, _SEEN),
+    OperatorFamily.WITHIN_WATERMARK: (Transfer.STATE_ONLY, f"{_SEEN}, and expiry"),
     OperatorFamily.JOIN: (
-        Carry.NONE,
+        Transfer.NONE,
         "a join takes no initial state, and it is not proven that transformWithState can join as Spark's operator does",
     ),
-    OperatorFamily.TRANSFORM: (Carry.NONE, "transformWithState keeps its state in RocksDB only"),
+    OperatorFamily.TRANSFORM: (Transfer.NONE, "transformWithState keeps its state in RocksDB only"),
 }
 _ON_HDFS = "only transformWithState takes initial state from Python, and that runs on RocksDB only"
 _ALONE = "a new query takes initial state in one operator, and the others would start empty"
@@ -327,18 +327,18 @@ def migrate_provider(
         return ProviderMove(continuation, to, outcome, refused=refused)
     if is_rewritable(opened, to):
         same = tuple(
-            OperatorMove(shape.id, shape.name, None, Carry.AS_IT_IS, "its rows are taken over byte for byte")
+            OperatorMove(shape.id, shape.name, None, Transfer.AS_IT_IS, "its rows are taken over byte for byte")
             for shape in opened.operators
         )
         return ProviderMove(continuation, to, outcome, same, rewritable=True)
-    question = Question(opened.uri, RequestedPart(), all_units=True, batch=continuation.batch)
+    question = StateRequest(opened.uri, RequestedPart(), all_units=True, batch=continuation.batch)
     try:
         shapes = [plan.shape for plan in plan_initial_states(question, storage_options)]
     except CkptError as error:
         why = words("its state cannot be loaded: {error}", error=error.words)
         return ProviderMove(continuation, to, MoveOutcome.REFUSED, refused=why)
     operators = tuple(_judge_moves(shapes, to))
-    if any(operator.carry is Carry.NONE for operator in operators):
+    if any(operator.carry is Transfer.NONE for operator in operators):
         return ProviderMove(continuation, to, MoveOutcome.NO_WAY, operators)
     if continuation.refused is not None:
         why = words("its sources cannot be continued: {why}", why=continuation.refused)
@@ -369,11 +369,14 @@ def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[Operato
         family = family_of(shape)
         carry, why = _CARRIES[family]
         if len(shapes) > 1:
-            carry, why = Carry.NONE, _ALONE
+            carry, why = Transfer.NONE, _ALONE
         elif to is ToProvider.HDFS:
-            carry, why = Carry.NONE, why if family is OperatorFamily.TRANSFORM else _ON_HDFS
-        elif carry is Carry.GOES_ON and not shape.keys:
-            carry, why = Carry.STATE_ONLY, "it has no grouping key, and transformWithState needs one: choose a constant"
+            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else _ON_HDFS
+        elif carry is Transfer.GOES_ON and not shape.keys:
+            carry, why = (
+                Transfer.STATE_ONLY,
+                "it has no grouping key, and transformWithState needs one: choose a constant",
+            )
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
 
 

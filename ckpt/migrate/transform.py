@@ -22,7 +22,7 @@ from ckpt.state.export.targets import ExportTarget, Format
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import BLURRED, Holds, type_names
 from ckpt.state.reading.initial import InitialColumn, InitialPlan, InitialShape, plan_initial_state
-from ckpt.state.reading.reading import Question
+from ckpt.state.reading.reading import StateRequest
 from ckpt.texts import instant
 from ckpt.values import Value
 from ckpt.versions import NEWEST, Spark, first_with
@@ -239,7 +239,7 @@ def plan_transform(
     if continuation.refused is not None:
         raise TransformRefused(continuation, BOOK.text("transform_refused", uri=uri, why=continuation.refused))
     chosen = batch if continuation.batch is None else continuation.batch
-    initial = plan_initial_state(Question(uri, RequestedPart(operator), batch=chosen), storage_options, spark)
+    initial = plan_initial_state(StateRequest(uri, RequestedPart(operator), batch=chosen), storage_options, spark)
     plan = TransformPlan(continuation, api, kind, initial, continuation.inspection.checkpoint.operators)
     for column in plan.columns:
         if "`" in column.name:

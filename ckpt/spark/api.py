@@ -13,7 +13,7 @@ from ckpt.spark.installed import find_pyspark_version
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape
 from ckpt.state.reading.initial import plan_initial_state
-from ckpt.state.reading.reading import Question, plan_readings
+from ckpt.state.reading.reading import StateRequest, plan_readings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +58,7 @@ def read_state(
     if is_connect(session):
         how = {"batch": batch, "shape": _check_shape(shape), "partition_id": partition_id, **part}
         return make_frame(session, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
-    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    question = StateRequest(fspath(checkpoint), RequestedPart(**part), batch=batch)
     return _read(session, question, storage_options, shape, partition_id)
 
 
@@ -110,7 +110,7 @@ def read_changes(
     )
     require_classic(session, instead)
     wanted = RequestedPart(operator, store, None, variable)
-    question = Question(fspath(checkpoint), wanted, batch=last, changes_from=first)
+    question = StateRequest(fspath(checkpoint), wanted, batch=last, changes_from=first)
     return _read(session, question, storage_options, shape, partition_id)
 
 
@@ -152,12 +152,16 @@ def read_initial_state(
         return make_frame(session, partial(_read_without_spark, checkpoint, storage_options=storage_options, **how))
     from ckpt.spark.frames import read_initial_frame
 
-    question = Question(fspath(checkpoint), RequestedPart(operator), batch=batch)
+    question = StateRequest(fspath(checkpoint), RequestedPart(operator), batch=batch)
     return read_initial_frame(session, plan_initial_state(question, storage_options, find_pyspark_version()))
 
 
 def _read(
-    spark: "SparkSession", question: Question, storage_options: Mapping[str, str] | None, shape: str, partition_id: bool
+    spark: "SparkSession",
+    question: StateRequest,
+    storage_options: Mapping[str, str] | None,
+    shape: str,
+    partition_id: bool,
 ) -> "DataFrame":
     from ckpt.spark.export import shape_reading
 

@@ -15,7 +15,7 @@ from ckpt.spark.frames import read_raw_frame
 from ckpt.spark.installed import Watcher, find_pyspark_version
 from ckpt.spark.jobs import run_jobs
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.state.reading.reading import Reading, StateRequest, plan_readings
 from ckpt.state.reading.units import UnitKind, state_units
 
 _PLACE = "partition_id"
@@ -60,7 +60,7 @@ class Comparing:
         units = [unit for unit in state_units(self.checkpoint) if unit.operator == operator and store in unit.stores]
         apart = any(unit.kind is UnitKind.STORE for unit in units)
         wanted = RequestedPart(operator, store if apart else None)
-        question = Question(self.checkpoint.uri, wanted, all_units=True, batch=version - 1)
+        question = StateRequest(self.checkpoint.uri, wanted, all_units=True, batch=version - 1)
         return plan_readings(question, self.storage_options, find_pyspark_version())
 
     def _read_frame(self, reading: Reading, partitions: Iterable[int]) -> DataFrame:

@@ -9,7 +9,7 @@ from ckpt.state.native.lookup import KeyPart, find_partition
 from ckpt.state.native.show import read_matching_batches
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import PARTITION, columns_of
-from ckpt.state.reading.reading import Question, choose
+from ckpt.state.reading.reading import StateRequest, choose
 from ckpt.tables.catalog import Catalog, LazyTable
 
 _LOOKED_UP = frozenset(("byte", "short", "integer", "long", "string"))
@@ -25,7 +25,7 @@ class StateTable(LazyTable):
 
     def __init__(self, catalog: Catalog, uri: str, batch: int | None, part: RequestedPart) -> None:
         """Read what describes the state, and no row. Raises what ``ckpt.read_state_batches`` raises."""
-        self._chosen = choose(Question(catalog.checkpoints[uri].uri, part, batch=batch), catalog.options)
+        self._chosen = choose(StateRequest(catalog.checkpoints[uri].uri, part, batch=batch), catalog.options)
         (self._unit,) = self._chosen.units
         self._columns = columns_of(self._unit, partition_id=True)
         super().__init__(catalog, flat_schema(self._columns), self._find_rows)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Do, RowsEffect, again, call, do, run, words
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart
+from ckpt.checkpoint.sources.starts import ReaderStart, StartingPoint
 from ckpt.migrate.handoff.plan import Handoff, Later
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.texts import instant, plural
@@ -21,11 +21,11 @@ from .reports import Exit, Report
 
 _SHOWN = 10  # how many sources, later batches and files are named
 _BEGINS = {
-    Begin.EXACT: "continues exactly there",
-    Begin.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
-    Begin.UNREAD: "nothing was read from it yet",
-    Begin.FROM_ZERO: "STARTS OVER",
-    Begin.REFUSED: "REFUSED",
+    StartingPoint.EXACT: "continues exactly there",
+    StartingPoint.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
+    StartingPoint.UNREAD: "nothing was read from it yet",
+    StartingPoint.FROM_ZERO: "STARTS OVER",
+    StartingPoint.REFUSED: "REFUSED",
 }
 
 
@@ -92,7 +92,7 @@ def _show_headline(handoff: Handoff) -> Iterator[Block]:
         text = f"A NEW QUERY CAN CONTINUE exactly after batch {handoff.batch}, the last that was planned"
         yield Headline(text, Tone.GOOD)
     else:
-        begun = any(start.begin is Begin.FROM_ZERO for start in handoff.sources)
+        begun = any(start.begin is StartingPoint.FROM_ZERO for start in handoff.sources)
         but = "but NOT ALL SOURCES CAN: some START OVER" if begun else "but MAY READ ROWS AGAIN"
         yield Headline(f"A NEW QUERY CAN CONTINUE after batch {handoff.batch}, {but}", Tone.WARNING)
     yield from bullets(handoff.doubts)
@@ -109,13 +109,13 @@ def _show_sources(handoff: Handoff) -> Iterator[Block]:
 
 def _show_start(start: SourceStart) -> Iterator[Block]:
     where = offset_text(start.view.record)
-    where = f"from zero (the old query was at {where})" if start.begin is Begin.FROM_ZERO else where
+    where = f"from zero (the old query was at {where})" if start.begin is StartingPoint.FROM_ZERO else where
     yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {label_source(start.view)}")
     for key, value in start.options.items():
         yield Item(value, 7, f"     {key} = ")
     if start.options and start.without:
         yield Item(f"without {' and without '.join(start.without)}", 7)
-    if start.begin is Begin.EXACT and not start.options:
+    if start.begin is StartingPoint.EXACT and not start.options:
         yield Item(f"leaves out {plural(len(start.seen), 'file')} that the old query had read:", 5)
         yield from (Line(f"       {path}") for path in start.seen[:_SHOWN])
         if len(start.seen) > _SHOWN:

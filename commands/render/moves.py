@@ -9,12 +9,12 @@ from ckpt.migrate.handoff.plan import Handoff
 from ckpt.migrate.switches import (
     NEEDS,
     PROVIDER_NAMES,
-    Carry,
     MoveOutcome,
     OperatorMove,
     ProviderMove,
     RealTimeMove,
     RealTimeOutcome,
+    Transfer,
 )
 from ckpt.model import Provider
 
@@ -27,10 +27,10 @@ from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
 _CARRIES = {
-    Carry.AS_IT_IS: "CONTINUES in the same query",
-    Carry.GOES_ON: "CONTINUES in a new query",
-    Carry.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
-    Carry.NONE: "NOT POSSIBLE",
+    Transfer.AS_IT_IS: "CONTINUES in the same query",
+    Transfer.GOES_ON: "CONTINUES in a new query",
+    Transfer.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
+    Transfer.NONE: "NOT POSSIBLE",
 }
 _TONES = {Exit.OK: Tone.GOOD, Exit.FOUND: Tone.WARNING, Exit.FAILED: Tone.ERROR}
 
@@ -83,7 +83,7 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
 
 def _show_move(move: ProviderMove) -> Iterator[Block]:
     to, of = PROVIDER_NAMES[Provider(move.to)], PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
-    lost = [operator for operator in move.operators if operator.carry is Carry.NONE]
+    lost = [operator for operator in move.operators if operator.carry is Transfer.NONE]
     name = "move_rewritable" if move.outcome is MoveOutcome.POSSIBLE and move.rewritable else f"move_{move.outcome}"
     text = BOOK.text(name, to=to, of=of, lost=lost[0].why if lost else "", why=move.refused or "")
     yield Headline(str(text), _TONES[_choose_exit(move)])

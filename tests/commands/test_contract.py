@@ -12,7 +12,7 @@ from ckpt import __version__
 from ckpt.checkpoint import reader
 from ckpt.checkpoint.history import Pattern
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.starts import Begin
+from ckpt.checkpoint.sources.starts import StartingPoint
 from ckpt.inspection import inspection
 from ckpt.live.outlook import Fate, SourceOutcome
 from ckpt.migrate import comparison, switches
@@ -154,7 +154,7 @@ def test_published_options_are_those_of_the_command(command: str, app: Any) -> N
 
 
 def test_published_words_of_a_hand_over_and_a_switch_are_all_there_are() -> None:
-    assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in Begin}
+    assert contract.shapes("handoff")["sources[].begin"].words == {str(word) for word in StartingPoint}
     assert contract.shapes("migrate changelog")["outcome"].words == {str(word) for word in switches.SwitchOutcome}
     assert contract.shapes("migrate changelog")["to"].words == {str(word) for word in switches.Changelog}
     verdicts = contract.shapes("migrate changelog")["state_compared.verdict"].words

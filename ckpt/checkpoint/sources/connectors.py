@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.ends import MOST_ON_PAGE, show_offset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
 
 
@@ -52,7 +52,7 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
         return show_offset(offset.value, MOST_ON_PAGE, ascii_only=True)
 
     def start_after(self, offset: ConnectorOffset, facts: StartFacts) -> ReaderStart:
-        return ReaderStart(Begin.REFUSED, refused=say(self.name))
+        return ReaderStart(StartingPoint.REFUSED, refused=say(self.name))
 
 
 def _has(value: Json, *numbers: str, others: frozenset[str] = frozenset(), maybe: frozenset[str] = frozenset()) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
 
 _KEYS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStartingVersion"}
@@ -93,9 +93,9 @@ class DeltaKind(SourceKind[DeltaOffset]):
         if not offset.at_boundary:
             inside = "the initial snapshot" if offset.initial_snapshot else "that version"
             refused = say("delta_inside_version", version=offset.version, file=offset.index, inside=inside)
-            return ReaderStart(Begin.REFUSED, refused=refused)
+            return ReaderStart(StartingPoint.REFUSED, refused=refused)
         return ReaderStart(
-            Begin.EXACT,
+            StartingPoint.EXACT,
             {"startingVersion": str(offset.version)},
             without=("startingTimestamp",),
             conditions=(

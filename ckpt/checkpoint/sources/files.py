@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
 
 
@@ -46,8 +46,8 @@ class FilesKind(SourceKind[FileOffset]):
     def start_after(self, offset: FileOffset, facts: StartFacts) -> ReaderStart:
         if not isinstance(facts.seen, str | None):
             conditions = (say("files_filter"), say("files_same_folder"))
-            return ReaderStart(Begin.EXACT, seen=tuple(facts.seen), conditions=conditions)
-        return ReaderStart(Begin.REFUSED, refused=say("files_no_option") if facts.seen is None else facts.seen)
+            return ReaderStart(StartingPoint.EXACT, seen=tuple(facts.seen), conditions=conditions)
+        return ReaderStart(StartingPoint.REFUSED, refused=say("files_no_option") if facts.seen is None else facts.seen)
 
     def _can_end_at(self, offset: FileOffset, value: Json) -> bool:
         return offset.log_offset >= 0 and value == {"logOffset": offset.log_offset}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
 
 _KEYS = {"version", "snapshot_id", "position", "scan_all_files"}
@@ -53,7 +53,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
         return f"snapshot {offset.snapshot}, file {offset.position} of {files}"
 
     def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:
-        return ReaderStart(Begin.REFUSED, refused=say("iceberg_no_option", snapshot=offset.snapshot or "none"))
+        return ReaderStart(StartingPoint.REFUSED, refused=say("iceberg_no_option", snapshot=offset.snapshot or "none"))
 
     def _can_end_at(self, offset: IcebergOffset, value: Json) -> bool:
         named = isinstance(value, dict) and value.keys() == _KEYS and not offset.all_files

@@ -9,7 +9,7 @@ from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, Span, cut_json
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.checkpoint.sources.unknown import UnknownOffset
 from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import parse_java_int
@@ -83,7 +83,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
         recreated = [topic for topic in topics if topic in facts.recreated]
         topics |= {topic: {str(partition): -2 for partition in facts.recreated[topic]} for topic in recreated}
         return ReaderStart(
-            Begin.EARLIEST if recreated else Begin.EXACT,
+            StartingPoint.EARLIEST if recreated else StartingPoint.EXACT,
             {"startingOffsets": json.dumps(topics, separators=(",", ":"), ensure_ascii=False)},
             without=("startingTimestamp", "startingOffsetsByTimestamp"),
             conditions=(

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, cut_json
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.errors import UsageError
 from ckpt.formats.extract import whole_number as whole_number  # for plugins too
 from ckpt.model import Json
@@ -114,7 +114,9 @@ class SourceKind(ABC, Generic[Record]):
 
     def start_after(self, offset: Record, facts: StartFacts) -> ReaderStart:
         """Say how a new query begins to read exactly after an offset."""
-        return ReaderStart(Begin.REFUSED, refused=f"ckpt knows no reader option of {self.name} that begins there")
+        return ReaderStart(
+            StartingPoint.REFUSED, refused=f"ckpt knows no reader option of {self.name} that begins there"
+        )
 
     def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:
         """Check an offset that somebody typed.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
 
 
@@ -50,7 +50,7 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
         return f"row {offset.rows}"
 
     def start_after(self, offset: RateMicroBatchOffset, facts: StartFacts) -> ReaderStart:
-        return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_micro_batch_from_zero"),))
+        return ReaderStart(StartingPoint.FROM_ZERO, conditions=(say("rate_micro_batch_from_zero"),))
 
     def _can_end_at(self, offset: RateMicroBatchOffset, value: Json) -> bool:
         return 0 <= offset.rows <= LONG and 0 <= offset.timestamp_ms <= LONG

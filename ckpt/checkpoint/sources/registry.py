@@ -16,7 +16,7 @@ from ckpt.checkpoint.sources.kafka import KafkaKind, KafkaOffset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.plugins import PluginOffset, load_kinds
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchKind, RateMicroBatchOffset
-from ckpt.checkpoint.sources.starts import NOT_READ, Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import NOT_READ, ReaderStart, StartFacts, StartingPoint
 from ckpt.checkpoint.sources.unknown import NumberOffset, NumbersKind, UnknownKind, UnknownOffset
 from ckpt.formats.text import Damaged, exact_json
 from ckpt.model import Json, OffsetLog, SourceOffset
@@ -76,10 +76,10 @@ class SourceView:
     def start_after(self, facts: StartFacts) -> ReaderStart:
         """Say how a new query begins with the source so that it reads on exactly after the offset."""
         if not self.well_formed:
-            return ReaderStart(Begin.REFUSED, refused=NOT_READ)
+            return ReaderStart(StartingPoint.REFUSED, refused=NOT_READ)
         if self.offset is None:
             condition = "start as the old query did when it was new: it had read nothing from this source"
-            return ReaderStart(Begin.UNREAD, conditions=(condition,))
+            return ReaderStart(StartingPoint.UNREAD, conditions=(condition,))
         return self.kind.start_after(self.record, facts)
 
 

@@ -9,7 +9,7 @@ NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or 
 """The reason for refusing a source whose line in the offset file is damaged."""
 
 
-class Begin(StrEnum):
+class StartingPoint(StrEnum):
     """How a new query comes to begin with a source."""
 
     EXACT = "exact"  # by the options or the filter given here: exactly after the batch
@@ -34,7 +34,7 @@ class ReaderStart:
     """The beginning of a reader; ``options`` are those of ``DataStreamReader``."""
 
     begin: Annotated[
-        Begin,
+        StartingPoint,
         "`unread`: the old query had read nothing from it, so it starts as that query did; `earliest`: a Kafka topic "
         "was recreated, and the new query reads it from its earliest row",
     ]

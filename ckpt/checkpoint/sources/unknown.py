@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.ends import MOST_ON_PAGE, show_offset
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
 
 
@@ -38,7 +38,7 @@ class UnknownKind(SourceKind[UnknownOffset]):
         like = show_offset(offset.value, 200)
         if _has_partitions(offset.value):
             like += say("unknown_partitions")
-        return ReaderStart(Begin.REFUSED, refused=say("unknown_source", like=like))
+        return ReaderStart(StartingPoint.REFUSED, refused=say("unknown_source", like=like))
 
 
 def _has_partitions(value: Json) -> bool:
@@ -79,5 +79,5 @@ class NumbersKind(SourceKind[NumberOffset]):
 
     def start_after(self, offset: NumberOffset, facts: StartFacts) -> ReaderStart:
         if offset.rate:
-            return ReaderStart(Begin.FROM_ZERO, conditions=(say("rate_from_zero"),))
-        return ReaderStart(Begin.REFUSED, refused=say("unknown_number", number=show_offset(offset.value, 200)))
+            return ReaderStart(StartingPoint.FROM_ZERO, conditions=(say("rate_from_zero"),))
+        return ReaderStart(StartingPoint.REFUSED, refused=say("unknown_number", number=show_offset(offset.value, 200)))

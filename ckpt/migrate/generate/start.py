@@ -7,7 +7,7 @@ from typing import Any
 
 from ckpt import settings
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.sources.starts import Begin
+from ckpt.checkpoint.sources.starts import StartingPoint
 from ckpt.migrate.generate.processor import describe_plan
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.migrate.text import explode, fill_code, literal, plain, quoted, simple
@@ -126,7 +126,7 @@ def _declare_source(start: SourceStart, beside: Callable[[str], str]) -> Iterato
     for condition in start.conditions if not reads_files else ():  # unread() sees to those
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
-    if reads_files or (start.begin is Begin.UNREAD and kind is SourceType.UNKNOWN):
+    if reads_files or (start.begin is StartingPoint.UNREAD and kind is SourceType.UNKNOWN):
         known = _choose_format(start.seen)
         yield f'SOURCE_{index}_FORMAT = "{known}"' + ("  # by the names of the files" if known else "")
     if reads_files:
@@ -165,7 +165,7 @@ def seen_folder(start: SourceStart) -> str:
 def _fill_in_source(start: SourceStart) -> Iterator[str]:
     """The names of constants that may not stay empty."""
     index, kind = start.view.index, start.view.kind
-    is_unknown = start.begin is Begin.UNREAD and start.view.type is SourceType.UNKNOWN
+    is_unknown = start.begin is StartingPoint.UNREAD and start.view.type is SourceType.UNKNOWN
     if is_unknown or (kind.reads_files and not _choose_format(start.seen)):
         yield f"SOURCE_{index}_FORMAT"
     if kind.reads_files:
@@ -193,11 +193,11 @@ def _read_source(start: SourceStart) -> str:
 
 def _begins(start: SourceStart) -> str:
     match start.begin:
-        case Begin.EXACT:
+        case StartingPoint.EXACT:
             return "Continues exactly where the old query stopped."
-        case Begin.EARLIEST:
+        case StartingPoint.EARLIEST:
             return "Reads a topic that was recreated from its earliest rows."
-        case Begin.UNREAD:
+        case StartingPoint.UNREAD:
             return "Starts as the old query did: it had read nothing from this source."
     return "Starts over: this source cannot continue where the old query stopped."
 

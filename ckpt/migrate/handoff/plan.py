@@ -12,7 +12,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
-from ckpt.checkpoint.sources.starts import Begin
+from ckpt.checkpoint.sources.starts import StartingPoint
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
@@ -59,7 +59,7 @@ def list_doubts(
     if newest > batch:
         why = Words() if newest_readable else BOOK.text("handoff_state_unreadable", uri=checkpoint.uri)
         yield BOOK.text("handoff_committed_later", newest=newest, why=why, batch=batch)
-    earliest = [start.view for start in starts if start.begin is Begin.EARLIEST]
+    earliest = [start.view for start in starts if start.begin is StartingPoint.EARLIEST]
     if latest is not None and latest > max(batch, newest):
         yield BOOK.text("handoff_ends_before" if earliest else "handoff_once_more", latest=latest)
     for view in earliest:
@@ -67,7 +67,7 @@ def list_doubts(
     if mode := name_lagging_mode(checkpoint):
         yield BOOK.text("handoff_lagging_log", mode=mode, batch=batch)
     for start in starts:
-        if start.begin is Begin.FROM_ZERO:
+        if start.begin is StartingPoint.FROM_ZERO:
             yield BOOK.text("handoff_starts_over", index=start.view.index, kind=start.view.type)
 
 

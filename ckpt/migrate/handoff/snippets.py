@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from textwrap import wrap
 
-from ckpt.checkpoint.sources.starts import Begin
+from ckpt.checkpoint.sources.starts import StartingPoint
 from ckpt.errors import CkptError
 from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.starts import SourceStart
@@ -87,4 +87,4 @@ def _plain(text: str) -> str:
 
 
 def _is_filter(start: SourceStart) -> bool:
-    return start.begin is Begin.EXACT and not start.options
+    return start.begin is StartingPoint.EXACT and not start.options

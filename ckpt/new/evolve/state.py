@@ -26,7 +26,7 @@ from ckpt.new.evolve.origins import StoreColumns, read_constant
 from ckpt.new.evolve.sources import pair_kept
 from ckpt.query.description import DescribedOperator, DescribedStore, QueryDescription
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.storage import Storage
 
 
@@ -36,7 +36,7 @@ class StatePlan:
 
     steps: tuple[FileStep, ...] = ()
     empty: tuple[Operator, ...] = ()  # added without rows
-    rows: Chosen | None = None  # the state whose rows get other columns
+    rows: ChosenState | None = None  # the state whose rows get other columns
     form: Form | None = None  # of it, which stays
     columns: Mapping[tuple[int, str], StoreColumns | None] = field(default_factory=dict)
     """Columns of rows by old operator and store; None: as they are, beside another store of the operator."""
@@ -96,7 +96,7 @@ def _plan_rows(
     assert query.operators is not None
     from ckpt.state.native.store_files import context_of as context_of_chosen  # not at the top: in place needs none
 
-    chosen = choose(Question(storage.uri, RequestedPart(), all_units=True), storage=storage)
+    chosen = choose(StateRequest(storage.uri, RequestedPart(), all_units=True), storage=storage)
     context = context_of_chosen(chosen)
     if context.shuffle_partitions is None or chosen.moment.batch != checkpoint.commits.latest:
         look = call("inspect", storage.uri)

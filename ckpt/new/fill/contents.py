@@ -29,7 +29,7 @@ from ckpt.new.rewrite.stored_rows import StoredForm
 from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
 from ckpt.state.reading.columns import TTL
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 _LENGTH = 4
@@ -198,7 +198,7 @@ Joined: TypeAlias = dict[bytes, list[bool]]
 
 
 def find_matches(
-    chosen: Chosen,
+    chosen: ChosenState,
     unit: StateUnit,
     columns: Sequence[pa.StructArray],
     column: pa.BooleanArray,
@@ -232,7 +232,7 @@ def find_matches(
     return pa.array(matched, pa.bool_())
 
 
-def _read_joined(chosen: Chosen, unit: StateUnit, only: int | None) -> Joined:
+def _read_joined(chosen: ChosenState, unit: StateUnit, only: int | None) -> Joined:
     numbered: dict[bytes, list[tuple[int, bool]]] = {}
     for entries in entries_of(chosen, unit, only):
         names = _encode_rows(unit, make_raw(unit, entries).columns[:2])

@@ -22,7 +22,7 @@ from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.new.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.new.rewrite.writing import make_new
 from ckpt.state.native.show import state_count
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 
 
 def import_state(
@@ -165,7 +165,7 @@ def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> No
         raise CkptError(one_line(f"{source.place} {why}, and the state of {like} consists of: {'; '.join(units)}"))
 
 
-def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen: Chosen) -> None:
+def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen: ChosenState) -> None:
     """Raise CkptError where batches of the checkpoint would be missing in the state, or be in it twice."""
     batch, problem = chosen.moment.batch, None
     if export.query_id is not None and export.query_id == chosen.moment.query_id:

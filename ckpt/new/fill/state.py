@@ -50,7 +50,7 @@ from ckpt.new.rewrite.writing import NewState, StateWriting
 from ckpt.processes import Processes
 from ckpt.state.native.store_files import delimiter_of, find_store_files
 from ckpt.state.reading.columns import holds_void
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage.locations import is_in_memory
 
@@ -90,7 +90,7 @@ class RowsSource(NamedTuple):
 class StateImport(StateWriting):
     """Given rows that become the state of a new checkpoint."""
 
-    chosen: Chosen
+    chosen: ChosenState
     old: Form
     new: Form
     source_name: str
@@ -297,7 +297,7 @@ def make_state(
         yield files
 
 
-def _count_processes(chosen: Chosen, source: Export | Frames, jobs: int | None) -> int:
+def _count_processes(chosen: ChosenState, source: Export | Frames, jobs: int | None) -> int:
     """How many processes pay for an export; frames in memory stay in this one. Raises UsageError."""
     if jobs is not None and jobs < 1:
         raise UsageError.of("{--jobs} has to be 1 or more")

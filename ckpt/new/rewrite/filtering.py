@@ -36,7 +36,7 @@ from ckpt.state.native.entries import NOT_AS_WRITTEN, flat_schema, flatten_batch
 from ckpt.state.native.lookup import parse_typed
 from ckpt.state.native.store_files import UnitLayout, layout_of
 from ckpt.state.reading.columns import Column as FlatColumn, Columns, columns_of as columns_of_unit, flat_columns
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.local import ends
 from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
@@ -446,7 +446,7 @@ Leaving: TypeAlias = Dropping | Filter | SplitFilter
 """Rows that are left out of an operator: those of some keys, or those for which a condition is not true."""
 
 
-def make_filters(chosen: Chosen, where: str) -> dict[int, Filter]:
+def make_filters(chosen: ChosenState, where: str) -> dict[int, Filter]:
     """Return the filters of a condition, by operator.
 
     Raises UsageError where it is none, or none on the columns that an operator has; Undecodable where the files do not
@@ -471,7 +471,7 @@ def _label(operator: Operator) -> str:
     return f"operator {operator.id}" + (f" ({operator.name})" if operator.name else "")
 
 
-def _choose_columns(chosen: Chosen, operator: Operator) -> tuple[StateUnit | None, tuple[FlatColumn, ...]]:
+def _choose_columns(chosen: ChosenState, operator: Operator) -> tuple[StateUnit | None, tuple[FlatColumn, ...]]:
     """The unit whose rows are judged one by one, if that is so; and the columns to judge by."""
     unnamed = operator.name is None and any(is_single(operator, store) for store in operator.stores)
     if operator.name == OperatorName.LIMIT or unnamed:  # without its count a limit lets as many rows pass anew
@@ -485,7 +485,7 @@ def _choose_columns(chosen: Chosen, operator: Operator) -> tuple[StateUnit | Non
 
 
 def _make_filter(
-    chosen: Chosen, condition: Condition, label: str, unit: StateUnit | None, columns: Sequence[FlatColumn]
+    chosen: ChosenState, condition: Condition, label: str, unit: StateUnit | None, columns: Sequence[FlatColumn]
 ) -> Filter:
     """Apply the condition to one operator. Raises UsageError."""
     wanted, known = ({name.lower() for name in names} for names in (condition.names, (own.name for own in columns)))
@@ -501,7 +501,9 @@ def _make_filter(
     return Filter(condition, Columns(used, ()), missing, unit, layout)
 
 
-def choose_leaving(chosen: Chosen, keys: Sequence[Key], where: str | tuple[str, ...] | None) -> Mapping[int, Leaving]:
+def choose_leaving(
+    chosen: ChosenState, keys: Sequence[Key], where: str | tuple[str, ...] | None
+) -> Mapping[int, Leaving]:
     """Decide what each operator leaves out: keys, or rows that a condition does not keep. Raises UsageError.
 
     Several conditions are of several new checkpoints, that of the one which is filled first.

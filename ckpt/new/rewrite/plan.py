@@ -32,7 +32,7 @@ from ckpt.restart.remedies import commit_planned
 from ckpt.state.native.salvage import Salvage, find_salvage
 from ckpt.state.native.store_files import context_of, layout_of
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 from ckpt.versions import Spark
@@ -146,7 +146,7 @@ class Rewrite(Value):
 class PlannedRewrite(NamedTuple):
     """A rewrite that is planned: what is read, which small files are taken along, and what comes of it."""
 
-    chosen: Chosen
+    chosen: ChosenState
     selection: Selection
     rewrite: Rewrite
 
@@ -181,13 +181,13 @@ def plan_rewrite(
     _check_new(checkpoint, new)
     own = choose_options(checkpoint, new.options)
     salvaged = find_salvage(checkpoint, own) if salvage else None
-    question = Question(checkpoint, RequestedPart(schema=schema), all_units=True)
+    question = StateRequest(checkpoint, RequestedPart(schema=schema), all_units=True)
     chosen = choose(salvaged.question if salvaged else question, own)
     return _plan(chosen, new, keys, where, of_values=of_values, salvaged=salvaged)
 
 
 def _plan(
-    chosen: Chosen,
+    chosen: ChosenState,
     new: NewCheckpoint,
     keys: Sequence[Key] = (),
     where: str | None = None,
@@ -280,7 +280,7 @@ def plan_split(checkpoint: str, into: Sequence[NewCheckpoint], where: Sequence[s
     """Plan several new checkpoints of one old one, each with the rows of its condition. Raises as ``plan_rewrite``."""
     for new in into:
         _check_new(checkpoint, new)
-    chosen = choose(Question(checkpoint, all_units=True), choose_options(checkpoint, into[0].options))
+    chosen = choose(StateRequest(checkpoint, all_units=True), choose_options(checkpoint, into[0].options))
     for number, (new, own) in enumerate(zip(into, where, strict=True)):
         plan = _plan(chosen, new, (), own)
         refused, among = plan.rewrite.refused, () if number else tuple(where)
@@ -332,7 +332,7 @@ def _check_new(checkpoint: str, new: NewCheckpoint) -> None:
         raise UsageError.of("{--provider=}: {known}", provider=new.provider, known=" or ".join(CLASSES))
 
 
-def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: bool) -> PlannedState:
+def _judge_planned_state(chosen: ChosenState, old: Form, new: Form, *, of_values: bool) -> PlannedState:
     """Judge the state of the batch after, which is planned, by the names and ends of its files. Raises StorageError."""
     context, listing = context_of(chosen), chosen.checkpoint.listing
     stores = find_store_partitions(listing, context.provider)
@@ -346,7 +346,7 @@ def _judge_planned_state(chosen: Chosen, old: Form, new: Form, *, of_values: boo
     return PlannedState.LEFT_OUT if of_values or new.version > 1 else PlannedState.WRITTEN
 
 
-def _refuse_planned(chosen: Chosen) -> Iterator[Words]:
+def _refuse_planned(chosen: ChosenState) -> Iterator[Words]:
     """Why no new checkpoint would start as this one, where a batch is planned."""
     checkpoint, done = chosen.checkpoint, chosen.moment.batch
     planned = checkpoint.offsets.latest

@@ -68,7 +68,7 @@ from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes, split_elements
 from ckpt.state.native.json_values import make_plain
 from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.texts import plural
 
 Family: TypeAlias = tuple[int, str, str | None]
@@ -116,7 +116,7 @@ class Tally:
 class StoreRewriting:
     """One store of an old checkpoint, and what it becomes."""
 
-    chosen: Chosen
+    chosen: ChosenState
     old: Form
     state: NewState
     operator: Operator
@@ -263,7 +263,7 @@ def _name_piece(checkpoint: int, *, planned: bool) -> list[str]:
 class StateRewriting(StateWriting):
     """The state of old checkpoints that becomes that of a new one."""
 
-    old: tuple[tuple[Chosen, Form], ...]  # each old checkpoint, and how it keeps state
+    old: tuple[tuple[ChosenState, Form], ...]  # each old checkpoint, and how it keeps state
     state: NewState
     keys: tuple[Key, ...] = ()  # that are left out
     where: str | tuple[str, ...] | None = None  # which are kept; several: of all new checkpoints, this one first
@@ -386,7 +386,7 @@ def rewrite_state(
 ) -> Iterator[Mapping[str, bytes | int]]:
     """The files of each store in each new partition; ``tally`` counts rows. Raises Undecodable, StorageError."""
     rewrite = plan.rewrite
-    old: list[tuple[Chosen, Form]] = [(plan.chosen, rewrite.old)]
+    old: list[tuple[ChosenState, Form]] = [(plan.chosen, rewrite.old)]
     combining = {}
     if (union := rewrite.union) is not None:
         old += ((other, alone.old) for other, alone in zip(union.chosen[1:], rewrite.merged[1:], strict=True))

@@ -35,7 +35,7 @@ from ckpt.query.compare_checkpoint import compare_operators
 from ckpt.query.description import QueryDescription, spell_schema
 from ckpt.restart.findings import Severity
 from ckpt.restart.remedies import commit_planned
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.storage import Storage
 
 _MAY_DIFFER = frozenset(
@@ -61,7 +61,7 @@ class UnitedSource:
 class Union:
     """The logs of the new checkpoint, and what it is made of."""
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenState, ...]
     logs: Storage  # the first checkpoint with the new logs
     batch: int  # the newest committed one of the new checkpoint
     sources: tuple[UnitedSource, ...]  # in the order of the new query
@@ -77,7 +77,7 @@ class Union:
         return log
 
 
-def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: bool) -> Union:
+def unite(chosen: Sequence[ChosenState], query: QueryDescription | None, *, combine: bool) -> Union:
     """Bring checkpoints together; ``query`` is the new one, where somebody has described it.
 
     Raises NoWay where they do not fit, StorageError.
@@ -119,7 +119,7 @@ def unite(chosen: Sequence[Chosen], query: QueryDescription | None, *, combine: 
     return Union(tuple(chosen), logs, batch, united, watermarks, evicted, combining)
 
 
-def _check_alone(chosen: Chosen) -> None:
+def _check_alone(chosen: ChosenState) -> None:
     """Raise NoWay for a checkpoint that cannot be one of several."""
     checkpoint, batch = chosen.checkpoint, chosen.moment.batch
     own = one_line(checkpoint.uri)
@@ -142,7 +142,7 @@ def _check_alone(chosen: Chosen) -> None:
                 raise NoWay(f"{own}: operator {operator.id} is a limit, and each query has counted up to it alone")
 
 
-def _check_fits(first: Chosen, other: Chosen) -> None:
+def _check_fits(first: ChosenState, other: ChosenState) -> None:
     """Raise NoWay where a checkpoint is not of the query that wrote the first one."""
     own, its = one_line(first.checkpoint.uri), one_line(other.checkpoint.uri)
     for name in sorted({*first.recorded, *other.recorded} - _MAY_DIFFER):
@@ -193,7 +193,7 @@ def _check_names(logs: Sequence[OffsetLog]) -> None:
         raise NoWay(BOOK.text("union_name_twice", twice=one_line(twice[0])))
 
 
-def _read_offsets(chosen: Chosen, batch: int) -> OffsetLog:
+def _read_offsets(chosen: ChosenState, batch: int) -> OffsetLog:
     log = chosen.checkpoint.offsets.readable(batch)
     assert log is not None  # the state of the batch was found
     return log
@@ -217,7 +217,7 @@ def _unite_topics(united: Sequence[UnitedSource], query: QueryDescription) -> tu
 
 
 def _plan_logs(
-    chosen: Sequence[Chosen],
+    chosen: Sequence[ChosenState],
     newest: Sequence[OffsetLog],
     united: Sequence[UnitedSource],
     batch: int,
@@ -246,7 +246,7 @@ def _plan_logs(
                 yield FileStep(new + path.removeprefix(old), None, own.storage.read(path))
 
 
-def _read_before(chosen: Chosen) -> OffsetLog | None:
+def _read_before(chosen: ChosenState) -> OffsetLog | None:
     """The offsets before the newest ones, if they are of the same sources."""
     offsets = chosen.checkpoint.offsets
     log, newest = offsets.readable(offsets.before(chosen.moment.batch)), _read_offsets(chosen, chosen.moment.batch)

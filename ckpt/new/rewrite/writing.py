@@ -41,7 +41,7 @@ from ckpt.new.rewrite.snapshots import FileForm, make_changes, make_hdfs_snapsho
 from ckpt.new.rewrite.stored_rows import Families, Stored
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.versions import Spark
 
 
@@ -49,7 +49,7 @@ from ckpt.versions import Spark
 class SmallFiles:
     """Logs and descriptions of the new checkpoint."""
 
-    chosen: Chosen
+    chosen: ChosenState
     selection: Selection
     rewrite: Rewrite
     ids: dict[int, list[list[str]]] = field(default_factory=dict)  # format 2: of state files that were written
@@ -285,7 +285,7 @@ def make_new(
     made = placing.check(rewrite.into, "the new checkpoint", "the old one", partial(_continues, rewrite))
     unwritten = tuple(store for store in chosen.stated if store.name not in JOIN_STORES)
     wanted = RequestedPart(schema=unwritten or None)
-    choose(Question(rewrite.into, wanted, all_units=True), placing.options)
+    choose(StateRequest(rewrite.into, wanted, all_units=True), placing.options)
     for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
         if has_run_since(each.checkpoint, each.storage):  # a sink has batches that the new one would run again
             raise StorageError(BOOK.text("rewrite_running", uri=each.checkpoint.uri))

@@ -12,7 +12,7 @@ from ckpt.state.book import BOOK
 from ckpt.state.export.request import Engine, ExportPlan, ExportRequest, StateExport, plan_export
 from ckpt.state.export.targets import Format, local_target
 from ckpt.state.reading.columns import Shape
-from ckpt.state.reading.reading import Chosen, choose
+from ckpt.state.reading.reading import ChosenState, choose
 from ckpt.versions import NEWEST
 
 LARGEST = 1 << 30
@@ -93,7 +93,7 @@ def _session_is_active() -> bool:
     return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
-def _list_plan_reasons(plan: ExportPlan, chosen: Chosen) -> Iterator[str]:
+def _list_plan_reasons(plan: ExportPlan, chosen: ChosenState) -> Iterator[str]:
     """Why what was found is left to Spark."""
     if plan.target.path is not None and local_target(plan.target.path) is None:
         yield "only Spark writes to remote places"

@@ -24,7 +24,7 @@ from ckpt.state.export.targets import MANIFEST, ExportTarget, check_target, loca
 from ckpt.state.native.entries import batches_of, map_partitions
 from ckpt.state.native.store_files import find_fitting_files, layout_of
 from ckpt.state.reading.columns import Columns, type_names
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit
 from ckpt.versions import NEWEST
 
@@ -117,7 +117,7 @@ def _arrow_type(kind: Json) -> Any:
 _SUCCESS = "_SUCCESS"  # what Spark puts into a folder that is written (``FileOutputCommitter``)
 
 
-def find_obstacle(plan: ExportPlan, chosen: Chosen) -> str | None:
+def find_obstacle(plan: ExportPlan, chosen: ChosenState) -> str | None:
     """Why what was planned is left to Spark; None where it would be the same. Raises Undecodable, which says so too."""
     for part in plan.parts:
         unit = part.reading.unit
@@ -130,7 +130,7 @@ def find_obstacle(plan: ExportPlan, chosen: Chosen) -> str | None:
     return None
 
 
-def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
+def carry_out(plan: ExportPlan, chosen: ChosenState) -> tuple[ExportPart, ...]:
     """Write what was planned, all or nothing. ``chosen`` has the checkpoint of the plan.
 
     Raises Undecodable for what only Spark reads, UsageError where the target is taken, CkptError where it cannot be
@@ -157,7 +157,7 @@ def carry_out(plan: ExportPlan, chosen: Chosen) -> tuple[ExportPart, ...]:
     return tuple(done)
 
 
-def _write_unit(chosen: Chosen, part: ExportPart, folder: Path, jobs: int | None) -> int:
+def _write_unit(chosen: ChosenState, part: ExportPart, folder: Path, jobs: int | None) -> int:
     """Write the rows of a unit, a file for each partition that has any, and count them."""
     end, schema = f"{uuid.uuid4()}-c000.snappy.parquet", spark_schema(part)
     what = str(folder), end, part.columns, schema
@@ -168,7 +168,7 @@ def _write_unit(chosen: Chosen, part: ExportPart, folder: Path, jobs: int | None
 
 
 def _write_partition(
-    chosen: Chosen, unit: StateUnit, what: tuple[str, str, Columns | None, Json], partition: int
+    chosen: ChosenState, unit: StateUnit, what: tuple[str, str, Columns | None, Json], partition: int
 ) -> Iterator[int]:
     """Write the rows of one partition, if it has any, and count them."""
     (folder, end, columns, schema), total = what, 0

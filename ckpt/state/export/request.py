@@ -12,7 +12,7 @@ from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, c
 from ckpt.state.reading.choose import RequestedPart, StateDamaged
 from ckpt.state.reading.columns import Columns, Shape, columns_of, top_columns
 from ckpt.state.reading.initial import InitialPlan, plan_initial_states
-from ckpt.state.reading.reading import Question, Reading, plan_readings
+from ckpt.state.reading.reading import Reading, StateRequest, plan_readings
 from ckpt.values import Value
 from ckpt.versions import NEWEST, Spark
 
@@ -107,9 +107,9 @@ class ExportRequest:
         return RequestedPart(self.operator, self.store, self.side, self.variable, self.timers, self.schema)
 
     @property
-    def question(self) -> Question:
+    def question(self) -> StateRequest:
         """The state that is to be read."""
-        return Question(self.checkpoint, self.wanted, self.all_units, self.batch, self.changes_from)
+        return StateRequest(self.checkpoint, self.wanted, self.all_units, self.batch, self.changes_from)
 
 
 @dataclass(frozen=True, slots=True)

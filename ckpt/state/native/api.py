@@ -16,7 +16,7 @@ from ckpt.state.native.initial import read_initial_table
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape, columns_of
 from ckpt.state.reading.initial import ask_which_operator, check_question, plan_initial_shape
-from ckpt.state.reading.reading import Question, choose
+from ckpt.state.reading.reading import StateRequest, choose
 
 
 def read_state_arrow(
@@ -55,7 +55,7 @@ def read_state_arrow(
     ['key_key', 'value_count', 'value_sum']
 
     """
-    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    question = StateRequest(fspath(checkpoint), RequestedPart(**part), batch=batch)
     with _open_reader(question, shape, partition_id, jobs, storage_options) as reader:
         return reader.read_all()
 
@@ -92,12 +92,12 @@ def read_state_batches(
     7
 
     """
-    question = Question(fspath(checkpoint), RequestedPart(**part), batch=batch)
+    question = StateRequest(fspath(checkpoint), RequestedPart(**part), batch=batch)
     return _open_reader(question, shape, partition_id, jobs, storage_options)
 
 
 def _open_reader(
-    question: Question, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
+    question: StateRequest, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
 ) -> pa.RecordBatchReader:
     if shape not in list(Shape):
         raise UsageError.of("{--shape=}: one of {shapes}", shape=shape, shapes=", ".join(Shape))
@@ -111,7 +111,7 @@ def _open_reader(
 
 
 def _read_initial(
-    question: Question, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
+    question: StateRequest, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
 ) -> pa.RecordBatchReader:
     """One row for each grouping key of the one operator that there is, or that was asked for."""
     check_question(question)

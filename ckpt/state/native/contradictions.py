@@ -19,14 +19,14 @@ _TTL, _LEAST, _COUNT, _ROWS = "$ttl_", "$min_", "$count_", "$rowCounter_"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FamilyRows:
     """All rows of one column family (or store) of one partition: a list's element has its key."""
 
     keys: Any  # array of structs
     last: Any  # the last column of the values: a count, or when they expire
 
 
-def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
+def find_missing_rows(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
     """Rows of a join that are counted and not there: join state formats 1 to 3."""
     for side in SIDES:
         lost, _ = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
@@ -34,7 +34,7 @@ def find_missing_rows(stores: Mapping[str, Held]) -> Iterator[str]:
             yield f"rows of the {side} side that are counted and not there: {lost:,} (Spark fails when it needs one)"
 
 
-def find_contradictions(stores: Mapping[str, Held]) -> Iterator[str]:
+def find_contradictions(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
     """Find what else contradicts itself in one partition, by the names of its families, and what Spark makes of it."""
     for side in SIDES:
         _, extra = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
@@ -52,7 +52,7 @@ def find_contradictions(stores: Mapping[str, Held]) -> Iterator[str]:
         yield from _check_element_counts(variable, counts, elements)
 
 
-def _compare_row_counts(counts: Held | None, rows: Held | None) -> tuple[int, int]:
+def _compare_row_counts(counts: FamilyRows | None, rows: FamilyRows | None) -> tuple[int, int]:
     """How many rows are counted and not there, and the reverse. Those of a key have the numbers from 0 on."""
     if counts is None or rows is None:
         return 0, 0
@@ -69,7 +69,7 @@ def _compare_row_counts(counts: Held | None, rows: Held | None) -> tuple[int, in
     return int(missing.sum()), int((~counted).sum())
 
 
-def _check_rows_by_time(side: str, rows: Held | None, index: Held | None) -> Iterator[str]:
+def _check_rows_by_time(side: str, rows: FamilyRows | None, index: FamilyRows | None) -> Iterator[str]:
     """Join state format 4: an entry by time for each key and time; none where nothing is ever evicted."""
     if rows is None or index is None or not len(index.keys):
         return
@@ -80,7 +80,7 @@ def _check_rows_by_time(side: str, rows: Held | None, index: Held | None) -> Ite
     )
 
 
-def _check_timers(timers: Held | None, index: Held | None) -> Iterator[str]:
+def _check_timers(timers: FamilyRows | None, index: FamilyRows | None) -> Iterator[str]:
     if timers is None or index is None:
         return
     key, at = timers.keys.flatten()
@@ -91,7 +91,7 @@ def _check_timers(timers: Held | None, index: Held | None) -> Iterator[str]:
     )
 
 
-def _check_expiring(variable: str, values: Held | None, index: Held) -> Iterator[str]:
+def _check_expiring(variable: str, values: FamilyRows | None, index: FamilyRows) -> Iterator[str]:
     """TTL: an entry for each key and the time when it expires; of a list, when its first element does."""
     if values is None or values.last is None:
         return
@@ -104,7 +104,7 @@ def _check_expiring(variable: str, values: Held | None, index: Held) -> Iterator
     )
 
 
-def _check_element_counts(variable: str, counts: Held | None, elements: Held) -> Iterator[str]:
+def _check_element_counts(variable: str, counts: FamilyRows | None, elements: FamilyRows) -> Iterator[str]:
     """Of a list the number of its elements, where it is counted."""
     groups = _group_together(counts.keys.flatten(), elements.keys.flatten()) if counts is not None else None
     if counts is None or groups is None:

@@ -22,7 +22,7 @@ from ckpt.state.native.json_values import make_objects
 from ckpt.state.native.store_files import find_store_files, layout_of
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import columns_of
-from ckpt.state.reading.reading import Chosen, Moment, Question, choose
+from ckpt.state.reading.reading import ChosenState, Moment, StateRequest, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 
@@ -110,9 +110,9 @@ def state_diff(
     if limit < 0:
         raise UsageError.of("{--limit}: 0 or more")
     wanted = RequestedPart(**part)
-    after = choose(Question(later, wanted, all_units=True, batch=to_batch), storage_options)
+    after = choose(StateRequest(later, wanted, all_units=True, batch=to_batch), storage_options)
     earlier = _find_batch_before(after) if other is None and from_batch is None else from_batch
-    before = choose(Question(path, wanted, all_units=True, batch=earlier), storage_options)
+    before = choose(StateRequest(path, wanted, all_units=True, batch=earlier), storage_options)
     units = []
     for old, new in _match_units(before, after):
         what = after, new, limit
@@ -125,7 +125,7 @@ def state_diff(
     return StateDiff(path, later, before.moment, after.moment, tuple(units))
 
 
-def _find_batch_before(after: Chosen) -> int:
+def _find_batch_before(after: ChosenState) -> int:
     """Find the newest batch before the later one whose state can be read. Raises UsageError where there is none."""
     later = after.moment.batch
     newest = [
@@ -137,7 +137,7 @@ def _find_batch_before(after: Chosen) -> int:
     return min(newest)
 
 
-def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUnit]]:
+def _match_units(before: ChosenState, after: ChosenState) -> list[tuple[StateUnit, StateUnit]]:
     """The units of both. Raises UsageError where one has a unit that the other lacks, or other columns."""
     there = {unit.label: unit for unit in after.units}
     missing = {unit.label for unit in before.units} ^ there.keys()
@@ -149,7 +149,7 @@ def _match_units(before: Chosen, after: Chosen) -> list[tuple[StateUnit, StateUn
     return [(unit, there[unit.label]) for unit in before.units]
 
 
-def _list_partitions(chosen: Chosen, unit: StateUnit) -> list[int]:
+def _list_partitions(chosen: ChosenState, unit: StateUnit) -> list[int]:
     store = layout_of(chosen, unit).store
     return [files.place.partition for files in find_store_files(chosen, unit.operator, store)]
 
@@ -162,7 +162,7 @@ def _join_diffs(unit: StateUnit, parts: Sequence[UnitDiff], limit: int) -> UnitD
 
 
 def _diff_partition(
-    before: Chosen, unit: StateUnit, what: tuple[Chosen, StateUnit, int], partition: int | None
+    before: ChosenState, unit: StateUnit, what: tuple[ChosenState, StateUnit, int], partition: int | None
 ) -> Iterator[UnitDiff]:
     """Compare one partition of the earlier state with that of the later one, or all at once."""
     after, later_unit, limit = what

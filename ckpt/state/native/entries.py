@@ -28,7 +28,7 @@ from ckpt.state.native import rocksdb
 from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, layout_of
 from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import PARTITION, Columns
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage.locations import is_in_memory
 
@@ -48,7 +48,7 @@ class Entries:
     sizes: Any  # of each value, in bytes as it is stored
 
 
-def entries_of(chosen: Chosen, unit: StateUnit, only: int | None = None) -> Generator[Entries, None, None]:
+def entries_of(chosen: ChosenState, unit: StateUnit, only: int | None = None) -> Generator[Entries, None, None]:
     """Everything that is stored for a unit, or in one partition. Raises Undecodable, StateDamaged and StorageError."""
     layout = layout_of(chosen, unit)
     for files in find_fitting_files(chosen, unit.operator, layout.store, only):
@@ -68,7 +68,7 @@ def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Genera
             yield _decode(decode_bytes, files, layout, keys, [value for _, value in pairs])
 
 
-def entry_of(chosen: Chosen, unit: StateUnit, layout: UnitLayout, only: int, key: bytes) -> Iterator[Entries]:
+def entry_of(chosen: ChosenState, unit: StateUnit, layout: UnitLayout, only: int, key: bytes) -> Iterator[Entries]:
     """Read the entries of one key, in the one partition where it can be; ``key`` is the bytes of its row."""
     for files in find_fitting_files(chosen, unit.operator, layout.store, only):
         if unit.provider is Provider.HDFS:
@@ -178,7 +178,7 @@ def flat_schema(columns: Columns) -> Any:
 
 
 def batches_of(
-    chosen: Chosen, unit: StateUnit, columns: Columns | None = None, only: int | None = None
+    chosen: ChosenState, unit: StateUnit, columns: Columns | None = None, only: int | None = None
 ) -> Generator[Any, None, None]:
     """All rows of a unit, or of one partition: flat with these columns, without any as Spark's reader gives them."""
     for entries in entries_of(chosen, unit, only):
@@ -234,7 +234,7 @@ _WORTH_A_PROCESS = 16 << 20  # bytes of files: what takes twice as long to decod
 _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as rows
 
 
-UnitWork: TypeAlias = Callable[[Chosen, StateUnit, Any, Any], Iterable[Any]]
+UnitWork: TypeAlias = Callable[[ChosenState, StateUnit, Any, Any], Iterable[Any]]
 """A function of a module: from a unit, what all partitions share and one partition, to results."""
 
 
@@ -253,19 +253,19 @@ def _read_batch(schema: Any, data: Any) -> _Batch:
 
 
 def read_batches(
-    chosen: Chosen, unit: StateUnit, columns: Columns | None, jobs: int | None = None
+    chosen: ChosenState, unit: StateUnit, columns: Columns | None, jobs: int | None = None
 ) -> Generator[Any, None, None]:
     """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
     with closing(map_partitions(chosen, unit, _read_rows, columns, jobs)) as batches:
         yield from (batch.rows for batch in batches)
 
 
-def _read_rows(chosen: Chosen, unit: StateUnit, columns: Columns | None, partition: int) -> Iterator[_Batch]:
+def _read_rows(chosen: ChosenState, unit: StateUnit, columns: Columns | None, partition: int) -> Iterator[_Batch]:
     return map(_Batch, batches_of(chosen, unit, columns, partition))
 
 
 def map_partitions(
-    chosen: Chosen,
+    chosen: ChosenState,
     unit: StateUnit,
     work: UnitWork,
     what: Any,
@@ -290,13 +290,15 @@ def map_partitions(
         yield from (result for _, result in stack.enter_context(closing(results)))
 
 
-def open_unit(shared: tuple[UnitWork, Chosen, StateUnit, Any]) -> Callable[[Any], Iterable[Any]]:
+def open_unit(shared: tuple[UnitWork, ChosenState, StateUnit, Any]) -> Callable[[Any], Iterable[Any]]:
     """Work on partitions of a unit, in any process."""
     work, *first = shared
     return partial(work, *first)
 
 
-def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | None, worth: int | None = None) -> int:
+def count_processes(
+    chosen: ChosenState, stores: Sequence[StoreFiles], jobs: int | None, worth: int | None = None
+) -> int:
     """How many processes pay, if each is worth so many bytes.
 
     Of HDFS-backed state at most so many that their partitions fit into memory together.
@@ -313,7 +315,7 @@ def count_processes(chosen: Chosen, stores: Sequence[StoreFiles], jobs: int | No
     return max(count, 1)
 
 
-def _size(chosen: Chosen, files: StoreFiles) -> int:
+def _size(chosen: ChosenState, files: StoreFiles) -> int:
     """Bytes of the files of a version; of SST files of all that are there."""
     ssts = chosen.checkpoint.listing.in_folder(f"{files.place.folder}/{SSTS}") if files.snapshot else {}
     return files.size + sum(info.size for info in ssts.values())

@@ -53,7 +53,7 @@ from ckpt.state.native.store_files import (
 )
 from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged
 from ckpt.state.reading.columns import TTL, Column, columns_of
-from ckpt.state.reading.reading import Chosen, Moment, Question, choose
+from ckpt.state.reading.reading import ChosenState, Moment, StateRequest, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.values import Value
 
@@ -180,7 +180,9 @@ def state_history(
     path = fspath(checkpoint)
     if limit < 1:
         raise UsageError.of("{--limit}: at least one event")
-    question = Question(path, RequestedPart(**part), lost=frozenset())  # the state of the newest batch may be damaged
+    question = StateRequest(
+        path, RequestedPart(**part), lost=frozenset()
+    )  # the state of the newest batch may be damaged
     chosen = choose(question, storage_options, every_batch=True)
     (unit,) = chosen.units
     columns = columns_of(unit)
@@ -238,7 +240,9 @@ class _Followed:
 class _Walk:
     """Follows the keys that are asked for through the versions of a store."""
 
-    def __init__(self, chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...], *, by_bytes: bool = True) -> None:
+    def __init__(
+        self, chosen: ChosenState, unit: StateUnit, parts: tuple[KeyPart, ...], *, by_bytes: bool = True
+    ) -> None:
         self.chosen, self.unit, self.parts = chosen, unit, parts
         self.layout: UnitLayout = layout_of(chosen, unit)
         self.columns = columns_of(unit)
@@ -265,7 +269,7 @@ class _Walk:
                 self.trouble, state = error, None
             yield _Step(chosen.moment, state, only)
 
-    def _read(self, chosen: Chosen, only: int | None) -> dict[bytes, bytes]:
+    def _read(self, chosen: ChosenState, only: int | None) -> dict[bytes, bytes]:
         """The state after a batch. Raises StateDamaged, Undecodable and StorageError."""
         count = context_of(chosen).shuffle_partitions
         damages = (damage for damage in self.unit.damages if damage.kind is DamageKind.MISSING_PARTITION)
@@ -285,7 +289,7 @@ class _Walk:
             state |= followed.state or {}
         return state
 
-    def _move(self, followed: _Followed, chosen: Chosen) -> None:
+    def _move(self, followed: _Followed, chosen: ChosenState) -> None:
         """Read one partition as of a batch: by the changes since the last one, if they are there."""
         store_partition = followed.place
         target = context_of(chosen).target(store_partition)
@@ -560,7 +564,7 @@ def _find_cause(unit: StateUnit, row: _Row, moment: Moment, *, at_once: bool) ->
     return RemovalCause.TTL if at_once else None
 
 
-def _list_sources(chosen: Chosen, earlier: int | None, batch: int) -> Iterator[SourceRead]:
+def _list_sources(chosen: ChosenState, earlier: int | None, batch: int) -> Iterator[SourceRead]:
     """The ranges of the sources after a batch up to the end of another."""
     offsets = chosen.checkpoint.offsets
     log = offsets.readable(batch)

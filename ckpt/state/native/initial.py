@@ -20,7 +20,7 @@ from ckpt.state.native.entries import Entries, entries_of, map_partitions, pick_
 from ckpt.state.native.groups import first_of_each, number_groups
 from ckpt.state.reading.columns import Holds
 from ckpt.state.reading.initial import InitialColumn, InitialShape
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 
@@ -33,7 +33,7 @@ class _Part:
     order: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
 
-def read_initial_table(chosen: Chosen, shape: InitialShape, jobs: int | None = None) -> Any:
+def read_initial_table(chosen: ChosenState, shape: InitialShape, jobs: int | None = None) -> Any:
     """All state of one operator, whose units ``chosen`` has; all of a key is in one partition.
 
     Raises what reading raises.
@@ -43,7 +43,7 @@ def read_initial_table(chosen: Chosen, shape: InitialShape, jobs: int | None = N
         return pa.concat_tables([*tables] or _read_partition(chosen, first, shape, None))
 
 
-def _read_partition(chosen: Chosen, _: StateUnit, shape: InitialShape, partition: int | None) -> Iterator[Any]:
+def _read_partition(chosen: ChosenState, _: StateUnit, shape: InitialShape, partition: int | None) -> Iterator[Any]:
     parts = [_read_part(chosen, unit, shape, number, partition) for number, unit in enumerate(chosen.units)]
     columns, names = (*shape.keys, *shape.state), [key.name for key in shape.keys]
     empty = structs(names, [pa.nulls(0, arrow_type(key.type)) for key in shape.keys], 0)
@@ -62,7 +62,7 @@ def _read_partition(chosen: Chosen, _: StateUnit, shape: InitialShape, partition
     yield pa.Table.from_arrays([filled[column.name] for column in columns], schema=schema)
 
 
-def _read_part(chosen: Chosen, unit: StateUnit, shape: InitialShape, number: int, partition: int | None) -> _Part:
+def _read_part(chosen: ChosenState, unit: StateUnit, shape: InitialShape, number: int, partition: int | None) -> _Part:
     part = _Part()
     columns = [column for column in shape.state if column.reading == number]
     for entries in entries_of(chosen, unit, partition):

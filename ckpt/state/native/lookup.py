@@ -26,7 +26,7 @@ from ckpt.settings import STRICT_DISTRIBUTION
 from ckpt.state.book import BOOK
 from ckpt.state.native.store_files import context_of
 from ckpt.state.reading.columns import Column, Columns, walk_leaves
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 
 _KEY = "key_"
@@ -177,13 +177,13 @@ def _make_struct(kind: Json, at: tuple[int, ...], values: Mapping[tuple[int, ...
     return structs(names, fields, 1) if fields and all(field is not None for field in fields) else None
 
 
-def find_partition(chosen: Chosen, unit: StateUnit, parts: Iterable[KeyPart]) -> int | None:
+def find_partition(chosen: ChosenState, unit: StateUnit, parts: Iterable[KeyPart]) -> int | None:
     """Find the one partition that can have a key; None where that is not known."""
     leaves = {part.column.places: part.value for part in parts}
     return next(iter(find_partitions(unit, leaves, spread_over(chosen)) or ()), None)
 
 
-def spread_over(chosen: Chosen) -> int | None:
+def spread_over(chosen: ChosenState) -> int | None:
     """The number of partitions over which rows are spread by their whole key; None where that is not recorded.
 
     A query that began before Spark 3.3 (``useStrictDistribution`` is not recorded) may spread them by a part of it.

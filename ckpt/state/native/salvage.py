@@ -17,7 +17,7 @@ from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import read_hdfs_rows
 from ckpt.state.native.store_files import StoreFiles, context_of, delimiter_of, find_files_of
 from ckpt.state.reading.choose import RequestedPart, StateDamaged, check_operators
-from ckpt.state.reading.reading import Chosen, Question, choose
+from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.texts import plural, span
 
 
@@ -35,7 +35,7 @@ class LostPartition:
 class Salvage:
     """The batch whose state is taken, and the partitions that are lost."""
 
-    question: Question
+    question: StateRequest
     batch: int
     lost: tuple[LostPartition, ...]
     again: tuple[int, int] | None  # the first and the last committed batch after it: they are read again
@@ -56,7 +56,7 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
     Raises StateDamaged where an operator or a state schema is lost, or no partition can be read; and what
     ``open_checkpoint`` raises.
     """
-    nothing = Question(checkpoint, RequestedPart(), all_units=True, lost=frozenset())
+    nothing = StateRequest(checkpoint, RequestedPart(), all_units=True, lost=frozenset())
     try:
         newest = choose(nothing, options)
     except StateDamaged as error:  # in checkpoint format 1 a schema is in the folder of the first partition
@@ -101,7 +101,7 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
 
 
 def find_lost(
-    chosen: Chosen, intact: set[str], only: Mapping[tuple[int, int], str] | None = None
+    chosen: ChosenState, intact: set[str], only: Mapping[tuple[int, int], str] | None = None
 ) -> dict[tuple[int, int], str]:
     """Find the partitions of operators that cannot be read as of a batch, and why; of some, or of all.
 
@@ -138,7 +138,7 @@ def _list_batches(checkpoint: Checkpoint) -> Iterator[int]:
     yield from (i for i in reversed(commits.ids) if i in offsets and (i == 0 or i - 1 in offsets))
 
 
-def _list_partitions(chosen: Chosen) -> Iterator[tuple[Operator, int]]:
+def _list_partitions(chosen: ChosenState) -> Iterator[tuple[Operator, int]]:
     """Every operator in every partition that it should have."""
     for operator in chosen.checkpoint.operators:
         for partition in range(max(store.expected_partitions or 0 for store in operator.stores)):

@@ -34,7 +34,7 @@ from ckpt.state.native.store_files import layout_of
 from ckpt.state.native.timelines import list_foreign_snapshots
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns, columns_of
-from ckpt.state.reading.reading import Chosen, Moment, Question, choose
+from ckpt.state.reading.reading import ChosenState, Moment, StateRequest, choose
 from ckpt.state.reading.units import StateUnit
 from ckpt.values import Value
 
@@ -126,7 +126,7 @@ def state_show(
     path = fspath(checkpoint)
     if limit < 1:
         raise UsageError.of("{--limit}: at least one row")
-    chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
+    chosen = choose(StateRequest(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     columns = columns_of(unit)
     parts = parse_key_parts(columns, key or {})
@@ -149,7 +149,7 @@ def state_show(
 
 
 def _show_matches(
-    chosen: Chosen, unit: StateUnit, what: tuple[tuple[KeyPart, ...], int], partition: int | None
+    chosen: ChosenState, unit: StateUnit, what: tuple[tuple[KeyPart, ...], int], partition: int | None
 ) -> Generator[list[dict[str, Json]], None, None]:
     """Rows of a partition that have a key, or of all partitions; not more than so many."""
     parts, left = what
@@ -193,7 +193,7 @@ def state_count(
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(**part)
-    chosen = choose(Question(path, wanted, all_units=True, batch=batch), storage_options)
+    chosen = choose(StateRequest(path, wanted, all_units=True, batch=batch), storage_options)
     counts = []
     for unit in chosen.units:
         parts = parse_key_parts(columns_of(unit), key or {})
@@ -203,13 +203,13 @@ def state_count(
     return StateCounts(path, chosen.moment, tuple(counts))
 
 
-def _count_matches(chosen: Chosen, unit: StateUnit, parts: tuple[KeyPart, ...], partition: int) -> Iterator[int]:
+def _count_matches(chosen: ChosenState, unit: StateUnit, parts: tuple[KeyPart, ...], partition: int) -> Iterator[int]:
     matching = read_matching_batches(chosen, unit, columns_of(unit), parts, partition)
     return (table.num_rows for table in matching)
 
 
 def read_matching_batches(
-    chosen: Chosen, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None
+    chosen: ChosenState, unit: StateUnit, columns: Columns, parts: tuple[KeyPart, ...], only: int | None
 ) -> Generator[Any, None, None]:
     """The rows of a unit, flat, that have a key.
 
@@ -294,7 +294,7 @@ def state_keys(
     path = fspath(checkpoint)
     if limit < 1:
         raise UsageError.of("{--limit}: at least one key")
-    chosen = choose(Question(path, RequestedPart(**part), batch=batch), storage_options)
+    chosen = choose(StateRequest(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())
     keys: list[HeavyKey] = []
@@ -307,7 +307,7 @@ def state_keys(
 
 
 def _measure_partition(
-    chosen: Chosen, unit: StateUnit, what: tuple[Columns, int], partition: int
+    chosen: ChosenState, unit: StateUnit, what: tuple[Columns, int], partition: int
 ) -> Iterator[tuple[PartitionSize, list[HeavyKey]]]:
     """The size and the heaviest keys of a partition that holds rows."""
     own, limit = what

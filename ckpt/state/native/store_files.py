@@ -18,7 +18,7 @@ from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, St
 from ckpt.settings import ROW_CHECKSUM
 from ckpt.state.book import BOOK
 from ckpt.state.reading.choose import StateDamaged
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage
 
@@ -52,7 +52,7 @@ class UnitLayout:
         return not self.avro and self.encoder in (None, encoder_with_prefix(0))
 
 
-def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
+def layout_of(chosen: ChosenState, unit: StateUnit) -> UnitLayout:
     """The layout of a unit. Raises Undecodable where the files do not say enough to be sure."""
     if unit.schema is None:
         raise Undecodable(f"{chosen.checkpoint.uri}: {unit.label}: its state schema does not say what its rows are")
@@ -71,7 +71,7 @@ def layout_of(chosen: Chosen, unit: StateUnit) -> UnitLayout:
     return _of_family(chosen, operators[unit.operator], store, families[name])
 
 
-def layouts_of(chosen: Chosen, operator: Operator) -> Iterator[UnitLayout]:
+def layouts_of(chosen: ChosenState, operator: Operator) -> Iterator[UnitLayout]:
     """The layout of every column family of an operator, those included that only Spark reads.
 
     Left out are those of which the files do not say enough to be sure.
@@ -84,7 +84,7 @@ def layouts_of(chosen: Chosen, operator: Operator) -> Iterator[UnitLayout]:
                 continue
 
 
-def _of_family(chosen: Chosen, operator: Operator, store: Store, family: ColumnFamily) -> UnitLayout:
+def _of_family(chosen: ChosenState, operator: Operator, store: Store, family: ColumnFamily) -> UnitLayout:
     uri, name = chosen.checkpoint.uri, family.name
     if family.key_encoder is None:
         raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
@@ -189,7 +189,7 @@ class StoreFiles:
 
 
 def find_store_files(
-    chosen: Chosen, operator: int, store: str, only: int | None = None, *, planned: bool = False
+    chosen: ChosenState, operator: int, store: str, only: int | None = None, *, planned: bool = False
 ) -> Iterator[StoreFiles]:
     """The files of a store, partition by partition, or of one. Raises StateDamaged where some are missing.
 
@@ -205,7 +205,7 @@ def find_store_files(
 
 
 def find_files_of(
-    chosen: Chosen, context: Context, store_partition: StorePartition, *, planned: bool = False
+    chosen: ChosenState, context: Context, store_partition: StorePartition, *, planned: bool = False
 ) -> StoreFiles:
     """The files of a store in one partition. Raises StateDamaged where some are missing."""
     target = context.target(store_partition)
@@ -222,12 +222,12 @@ def find_files_of(
     return StoreFiles(store_partition, chain, chosen.storage, codec, has_row_checksums(chosen))
 
 
-def has_row_checksums(chosen: Chosen) -> bool:
+def has_row_checksums(chosen: ChosenState) -> bool:
     """Tell whether each stored row has its checksum in it."""
     return chosen.recorded.get(ROW_CHECKSUM, "false") == "true"
 
 
-def find_fitting_files(chosen: Chosen, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
+def find_fitting_files(chosen: ChosenState, operator: int, store: str, only: int | None = None) -> Iterator[StoreFiles]:
     """Find files of which none is too large for memory. Raises TooLarge: of HDFS-backed stores before any is read."""
     stores = map(_check_size, find_store_files(chosen, operator, store, only))
     yield from [*stores] if chosen.units[0].provider is Provider.HDFS else stores
@@ -243,7 +243,7 @@ def _check_size(files: StoreFiles) -> StoreFiles:
     return files
 
 
-def context_of(chosen: Chosen) -> Context:
+def context_of(chosen: ChosenState) -> Context:
     """Return the part of the logs that describes the chosen batch."""
     commit = chosen.checkpoint.commits.readable(chosen.moment.batch)
     return Context(

@@ -18,13 +18,13 @@ from ckpt.model import StateFileKind
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import read_records
 from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_fitting_files, layout_of
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit
 
 _MOST_COMPARED = 4 << 20  # bytes of files of a partition: a second or two of CPU
 
 
-def list_foreign_snapshots(chosen: Chosen, unit: StateUnit, only: int | None = None) -> Iterator[str]:
+def list_foreign_snapshots(chosen: ChosenState, unit: StateUnit, only: int | None = None) -> Iterator[str]:
     """The snapshots that are read for a unit and are of abandoned batches, where files are small."""
     for files in find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only):
         yield from filter(None, [find_foreign_snapshot(files, delimiter_of(chosen.recorded), _MOST_COMPARED)])

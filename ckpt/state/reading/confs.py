@@ -17,7 +17,7 @@ PROVIDER_CLASSES = {Provider.HDFS: settings.HDFS_PROVIDER, Provider.ROCKSDB: set
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ReadingFacts:
     """The authorities over settings."""
 
     unit: StateUnit
@@ -38,7 +38,7 @@ class Conf:
 class _Rule(NamedTuple):
     name: str
     why: str
-    value: Callable[[Situation], str | None]  # None: not needed
+    value: Callable[[ReadingFacts], str | None]  # None: not needed
 
 
 RULES = (
@@ -75,7 +75,7 @@ RULES = (
 )
 
 
-def confs_for(situation: Situation) -> tuple[Conf, ...]:
+def confs_for(situation: ReadingFacts) -> tuple[Conf, ...]:
     """The settings that one reading needs, in the order of the table."""
     values = ((rule, rule.value(situation)) for rule in RULES)
     return tuple(Conf(rule.name, value, rule.why) for rule, value in values if value is not None)

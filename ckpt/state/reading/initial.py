@@ -28,7 +28,7 @@ from ckpt.state.reading.columns import (
     list_leaves,
     top_columns,
 )
-from ckpt.state.reading.reading import Moment, Question, Reading, plan_readings
+from ckpt.state.reading.reading import Moment, Reading, StateRequest, plan_readings
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import NEWEST, Spark, newest
 
@@ -125,7 +125,7 @@ class InitialPlan:
 
 
 def plan_initial_state(
-    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
+    question: StateRequest, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> InitialPlan:
     """Plan the frame of the one operator that there is or that was asked for; raises as ``plan_readings`` does."""
     (plan,) = plan_initial_states(replace(question, all_units=None), storage_options, spark)
@@ -133,7 +133,7 @@ def plan_initial_state(
 
 
 def plan_initial_states(
-    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
+    question: StateRequest, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> tuple[InitialPlan, ...]:
     """Plan initial state, for every operator if ``question.all_units`` is set; ``wanted`` may only name one."""
     check_question(question)
@@ -149,14 +149,16 @@ def plan_initial_states(
     return tuple(plans)
 
 
-def check_question(question: Question) -> None:
+def check_question(question: StateRequest) -> None:
     """Raise UsageError for a question that initial state does not answer."""
     wanted = question.wanted
     if wanted != RequestedPart(wanted.operator) or question.changes_from is not None:
         raise UsageError(BOOK.text("initial_all_state"))
 
 
-def ask_which_operator(question: Question, shapes: Sequence[InitialShape], otherwise: str | Words = "") -> UsageError:
+def ask_which_operator(
+    question: StateRequest, shapes: Sequence[InitialShape], otherwise: str | Words = ""
+) -> UsageError:
     """The refusal of a question about more than one operator."""
     names = [f" ({shape.operator_name})" if shape.operator_name else "" for shape in shapes]
     each = (Words((Option("operator", shape.operator), name)) for shape, name in zip(shapes, names, strict=True))

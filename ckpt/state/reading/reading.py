@@ -17,7 +17,7 @@ from ckpt.model import Json, Provider, QueryMetadata, Unreadable
 from ckpt.settings import PROVIDER_CLASS
 from ckpt.state.book import BOOK
 from ckpt.state.reading.choose import RequestedPart, check_operators, choose_batch, choose_units
-from ckpt.state.reading.confs import Conf, Situation, confs_for
+from ckpt.state.reading.confs import Conf, ReadingFacts, confs_for
 from ckpt.state.reading.mount import Mount, mount_for
 from ckpt.state.reading.stated_schemas import StatedStore, read_stated_schemas, with_stated_schemas
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -52,7 +52,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StateRequest:
     """A question: which units of which checkpoint, and the state or the changes of which batches."""
 
     checkpoint: str
@@ -89,7 +89,7 @@ class Reading:
 
 
 def plan_readings(
-    question: Question, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
+    question: StateRequest, storage_options: Mapping[str, str] | None = None, spark: Spark = NEWEST
 ) -> tuple[Reading, ...]:
     """Plan what was asked for; reads the checkpoint's small files, and starts no JVM.
 
@@ -106,7 +106,7 @@ def plan_readings(
     return tuple(_plan(chosen, unit, spark) for unit in chosen.units)
 
 
-def _plan(chosen: "Chosen", unit: StateUnit, spark: Spark) -> Reading:
+def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
     uri, first = chosen.checkpoint.uri, chosen.question.changes_from
     mount = mount_for(chosen.checkpoint, unit, chosen.storage.read)
     return Reading(
@@ -115,7 +115,7 @@ def _plan(chosen: "Chosen", unit: StateUnit, spark: Spark) -> Reading:
         moment=chosen.moment,
         changes_from=first,
         options=_options(unit, chosen.moment.batch, first),
-        confs=confs_for(Situation(unit, chosen.recorded, mount is not None, spark)),
+        confs=confs_for(ReadingFacts(unit, chosen.recorded, mount is not None, spark)),
         location=spark_uri(uri) if mount is None else mount.path,
         mount=mount,
         other_provider=_find_other_provider(chosen.recorded),
@@ -128,13 +128,13 @@ def _find_other_provider(recorded: Mapping[str, str]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenState:
     """The answer to what a question asks for, found in its checkpoint; independent of who reads it.
 
     A process that gets it pickled opens the checkpoint anew.
     """
 
-    question: Question
+    question: StateRequest
     options: Mapping[str, str]  # for the file system
     checkpoint: Checkpoint
     storage: Storage
@@ -153,7 +153,7 @@ class Chosen:
         entry = self.checkpoint.offsets.readable(self.moment.batch)
         return entry.metadata.conf if entry and entry.metadata else {}
 
-    def as_of(self, batch: int) -> "Chosen":
+    def as_of(self, batch: int) -> "ChosenState":
         """The units as of another batch, whose logs are read. Raises CkptError where its offsets cannot be read."""
         return replace(self, moment=_read_moment(self.checkpoint, batch))
 
@@ -163,13 +163,13 @@ class Chosen:
 
 
 def choose(
-    question: Question,
+    question: StateRequest,
     storage_options: Mapping[str, str] | None = None,
     *,
     what_is_left: bool = False,
     every_batch: bool = False,
     storage: Storage | None = None,
-) -> Chosen:
+) -> ChosenState:
     """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does.
 
     ``what_is_left``: also where all units are asked for, and an operator is lost. ``every_batch``: with the logs of
@@ -187,7 +187,7 @@ def choose(
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     batch = choose_batch(checkpoint, units, question.batch, damaged=question.lost is not None)
-    return Chosen(question, options, checkpoint, storage, units, _read_moment(checkpoint, batch))
+    return ChosenState(question, options, checkpoint, storage, units, _read_moment(checkpoint, batch))
 
 
 def _read_at(storage: Storage, batch: int | None) -> Checkpoint:

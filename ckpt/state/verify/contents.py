@@ -24,7 +24,7 @@ from ckpt.formats.types import named_fields, struct_of, type_at
 from ckpt.model import DamageKind, FileDamage, Json, Operator, StateFileKind
 from ckpt.processes import Runner
 from ckpt.settings import ROW_CHECKSUM, STRICT_DISTRIBUTION
-from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
+from ckpt.state.native.contradictions import FamilyRows, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
 from ckpt.state.native.store_files import (
@@ -37,7 +37,7 @@ from ckpt.state.native.store_files import (
 )
 from ckpt.state.native.timelines import find_foreign_snapshot
 from ckpt.state.reading.columns import columns_of
-from ckpt.state.reading.reading import Chosen
+from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind, state_units
 
 MOST_BYTES = 64 << 20
@@ -62,7 +62,7 @@ class Contents:
     partitions: int
 
 
-def check_contents(chosen: Chosen, runner: Runner) -> Contents:
+def check_contents(chosen: ChosenState, runner: Runner) -> Contents:
     """Find what is wrong with rows. Never raises for what is in them."""
     tasks: list[tuple[int, int]] = []
     partitions = 0
@@ -80,7 +80,7 @@ def check_contents(chosen: Chosen, runner: Runner) -> Contents:
     return Contents(tuple(chain.from_iterable(damages)), len(damages), partitions)
 
 
-def _open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
+def _open_contents(chosen: ChosenState) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
     """Check partitions of operators that fit into memory, in any process: what is wrong with the rows of each."""
     operators = {operator.id: operator for operator in chosen.checkpoint.operators}
     contents = lru_cache(maxsize=1)(lambda operator: _Operator(chosen, operators[operator]))
@@ -96,7 +96,7 @@ def _open_contents(chosen: Chosen) -> Callable[[tuple[int, int]], Iterator[list[
 class _Operator:
     """One operator, and where its rows are."""
 
-    def __init__(self, chosen: Chosen, operator: Operator) -> None:
+    def __init__(self, chosen: ChosenState, operator: Operator) -> None:
         self._units = [unit for unit in state_units(chosen.checkpoint) if unit.operator == operator.id]
         self._folder = f"{STATE}/{operator.id}"
         self._delimiter = delimiter_of(chosen.recorded)
@@ -106,7 +106,7 @@ class _Operator:
 
     def damages(self, partition: int) -> list[FileDamage]:
         """Find what is wrong with the rows of a partition. Raises TooLarge where they do not fit into memory."""
-        stores: dict[str, Held] = {}
+        stores: dict[str, FamilyRows] = {}
         damages = []
         for name, layout in self._layouts.items():
             files = self._files[layout.store].get(partition)
@@ -135,7 +135,7 @@ class _Operator:
                 damages.append(FileDamage(foreign, DamageKind.FOREIGN, detail))
         return damages
 
-    def _hold_rows(self, files: StoreFiles, layout: UnitLayout) -> Held:
+    def _hold_rows(self, files: StoreFiles, layout: UnitLayout) -> FamilyRows:
         """All rows of one partition; none where nothing is to be compared with them.
 
         Raises Unfit, TooLarge, and CkptError for what is not decoded.
@@ -156,7 +156,7 @@ class _Operator:
             keys.append(entries.keys)
             last += entries.values.flatten()[-1:]
         kinds = [kind for _, kind in named_fields(layout.value)][-1:]
-        return Held(_all(layout.key, keys), _all(kinds[0], last) if kinds == ["long"] else None)
+        return FamilyRows(_all(layout.key, keys), _all(kinds[0], last) if kinds == ["long"] else None)
 
 
 def _split_files(files: StoreFiles) -> Iterator[StoreFiles]:
@@ -167,7 +167,7 @@ def _split_files(files: StoreFiles) -> Iterator[StoreFiles]:
         yield replace(files, chain=Chain(None, (log,)))
 
 
-def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, UnitLayout]]:
+def _layouts(chosen: ChosenState, operator: Operator, units: list[StateUnit]) -> Iterator[tuple[str, UnitLayout]]:
     yield from ((layout.family or layout.store, layout) for layout in layouts_of(chosen, operator))
     for unit in units:
         own_stores = unit.kind is UnitKind.SIDE and unit.row_store is not None  # each is a unit too
@@ -181,7 +181,7 @@ def _layouts(chosen: Chosen, operator: Operator, units: list[StateUnit]) -> Iter
             yield layout.store, replace(layout, value=_ONE_NULL) if unit.kind is UnitKind.DEDUPLICATION else layout
 
 
-def _files(chosen: Chosen, operator: Operator, store: str) -> Mapping[int, StoreFiles]:
+def _files(chosen: ChosenState, operator: Operator, store: str) -> Mapping[int, StoreFiles]:
     """The files of a store by partition, as far as they are there."""
     files_by_partition: dict[int, StoreFiles] = {}
     with suppress(CkptError):
@@ -194,7 +194,7 @@ def _all(kind: Json, arrays: list[Any]) -> Any:
     return pa.concat_arrays(arrays) if arrays else pa.nulls(0, arrow_type(kind))
 
 
-def find_misplaced_keys(chosen: Chosen, runner: Runner) -> Iterator[FileDamage]:
+def find_misplaced_keys(chosen: ChosenState, runner: Runner) -> Iterator[FileDamage]:
     """The folders of partitions whose first keys belong to other partitions, as of the newest batch.
 
     Files in the folder of another partition are as they were written, and Spark loads them without an error; it then
@@ -203,11 +203,11 @@ def find_misplaced_keys(chosen: Chosen, runner: Runner) -> Iterator[FileDamage]:
     return (damage for _, damage in runner.run(_open_units, chosen, chosen.units, ordered=True))
 
 
-def _open_units(chosen: Chosen) -> Callable[[StateUnit], Iterator[FileDamage]]:
+def _open_units(chosen: ChosenState) -> Callable[[StateUnit], Iterator[FileDamage]]:
     return partial(_find_misplaced, chosen)
 
 
-def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
+def _find_misplaced(chosen: ChosenState, unit: StateUnit) -> Iterator[FileDamage]:
     """Look at the first keys of every partition of a unit."""
     with suppress(CkptError):
         count, layout, named = spread_over(chosen), layout_of(chosen, unit), _name_operator(chosen, unit)
@@ -221,7 +221,7 @@ def _find_misplaced(chosen: Chosen, unit: StateUnit) -> Iterator[FileDamage]:
                 yield FileDamage(files.place.folder, DamageKind.WRONG_PARTITION, f"{detail}, such as {wrong[0]}")
 
 
-def _name_operator(chosen: Chosen, unit: StateUnit) -> StateUnit:
+def _name_operator(chosen: ChosenState, unit: StateUnit) -> StateUnit:
     """The unit with the operator that it must be of, where Spark before 4.0 wrote no metadata of it.
 
     Not where rows may be spread by a part of the key, as before ``useStrictDistribution`` (SPARK-38204).

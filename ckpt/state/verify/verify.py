@@ -18,7 +18,7 @@ from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
 from ckpt.model import DamageKind, FileDamage, Location, StateDamage, StateInventory
 from ckpt.processes import Processes, Runner
-from ckpt.state.reading.reading import Question, choose
+from ckpt.state.reading.reading import StateRequest, choose
 from ckpt.state.reading.units import state_units
 from ckpt.storage import Storage
 from ckpt.values import Value
@@ -165,7 +165,7 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     if state is None or state.every_byte is None:
         return checkpoint
     try:
-        chosen = choose(Question(storage.uri, all_units=True), options, what_is_left=True, storage=storage)
+        chosen = choose(StateRequest(storage.uri, all_units=True), options, what_is_left=True, storage=storage)
     except CkptError:
         return checkpoint
     contents = check_contents(chosen, runner)

@@ -12,7 +12,7 @@ import ckpt
 from ckpt.checkpoint.sources.connectors import BY_SHAPE
 from ckpt.checkpoint.sources.kind import Advance, SourceType, Unit
 from ckpt.checkpoint.sources.registry import advance, decode, kind_of, source_type
-from ckpt.checkpoint.sources.starts import Begin, StartFacts
+from ckpt.checkpoint.sources.starts import StartFacts, StartingPoint
 from tests.support.auto_loader import CLOUD_FILES, build
 
 SHARD = {"shard": {"stream": "s", "shardId": "shardId-000000000000"}, "firstSeqNum": "1", "lastSeqNum": "2"}
@@ -46,7 +46,7 @@ def test_named_by_its_shape(kind: SourceType, offset: Any) -> None:
     read = decode(offset)
     assert source_type(read) == kind
     start = kind_of(read).start_after(read, StartFacts())
-    assert start.begin is Begin.REFUSED
+    assert start.begin is StartingPoint.REFUSED
     assert "ckpt has not tried it" in (start.refused or "")
     json.dumps(kind_of(read).to_json(read))
     assert kind_of(read).to_text(read)

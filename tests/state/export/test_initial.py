@@ -13,7 +13,7 @@ import ckpt
 from ckpt.errors import CkptError
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.initial import plan_initial_state
-from ckpt.state.reading.reading import Question
+from ckpt.state.reading.reading import StateRequest
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import Spark
 from tests.conftest import Ckpt
@@ -35,7 +35,7 @@ def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int
     frame = ckpt.read_initial_state(str(path), session=spark, operator=operator)
 
     assert grouped.found_in(frame) == grouped.wanted_of(sample, units)
-    plan = plan_initial_state(Question(str(path), RequestedPart(operator)))
+    plan = plan_initial_state(StateRequest(str(path), RequestedPart(operator)))
     columns = [*plan.shape.keys, *plan.shape.state]
     assert frame.columns == [column.name for column in columns]
     types = [field["type"] for field in json.loads(frame.schema.json())["fields"]]

@@ -11,7 +11,7 @@ from ckpt.formats.types import struct_of
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import Dropped, Holds, Names
 from ckpt.state.reading.initial import InitialColumn, keys_of, plan_initial_state, plan_initial_states, state_of
-from ckpt.state.reading.reading import Question
+from ckpt.state.reading.reading import StateRequest
 from ckpt.state.reading.units import UnitKind, state_units
 from tests.commands import contract
 from tests.conftest import Ckpt
@@ -47,7 +47,7 @@ SHAPES: dict[str, tuple[list[str], list[tuple[str, Holds]]]] = {
 
 
 def plan(sample: str, **words: Any) -> Any:
-    return plan_initial_state(Question(str(SAMPLES / sample), **words))
+    return plan_initial_state(StateRequest(str(SAMPLES / sample), **words))
 
 
 @pytest.mark.parametrize("sample", [name for name in rows.ANSWERS if name != "dedup-aggregation-hdfs-4.2"])
@@ -62,7 +62,7 @@ def test_columns_of_each_kind_of_operator(sample: str) -> None:
 @pytest.mark.parametrize("sample", rows.ANSWERS)
 def test_key_types_are_those_of_the_state_schema(sample: str) -> None:
     """Never widened: a bigint that meets a string in another query raises no error, and splits the key."""
-    for one in plan_initial_states(Question(str(SAMPLES / sample), all_units=True)):
+    for one in plan_initial_states(StateRequest(str(SAMPLES / sample), all_units=True)):
         for key in one.shape.keys:
             kind: Any = one.readings[0].unit.schema
             for name in key.path:

@@ -15,7 +15,7 @@ import pytest
 
 from ckpt.state.export.targets import Format, Mode, choose_target
 from ckpt.state.reading.columns import Shape
-from ckpt.state.reading.reading import Question, plan_readings
+from ckpt.state.reading.reading import StateRequest, plan_readings
 from commands.watching import bar
 from tests.support.places import SAMPLES
 
@@ -28,7 +28,7 @@ def test_ctrl_c_cancels_the_job_and_cleans_up(spark: Any, tmp_path: Path) -> Non
     from ckpt.spark import export as exporting
 
     path = str(SAMPLES / "aggregation-hdfs-4.2")
-    (reading,) = plan_readings(Question(path))
+    (reading,) = plan_readings(StateRequest(path))
     one = exporting.shape_reading(spark, reading, Shape.FLAT)
     slow = replace(one, frame=one.frame.withColumn("slow", udf(lambda: time.sleep(100), "int")()))
     counted: list[tuple[int, int]] = []

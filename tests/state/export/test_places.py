@@ -13,7 +13,7 @@ import pytest
 
 import ckpt
 from ckpt.state.reading.columns import flat_columns
-from ckpt.state.reading.reading import Question, plan_readings
+from ckpt.state.reading.reading import StateRequest, plan_readings
 from ckpt.state.reading.units import StateUnit
 from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
@@ -166,7 +166,7 @@ def test_deduplication_of_old_is_read_without_its_false_values(spark: Any) -> No
     path = GOLDENS / "checkpoint-version-3.3.0-streaming-deduplication"
     if not path.is_dir():
         pytest.skip("there is no ../shared/golden with the checkpoints of Spark's own tests")
-    (reading,) = plan_readings(Question(str(path)))
+    (reading,) = plan_readings(StateRequest(str(path)))
     assert "spark.sql.streaming.stateStore.formatValidation.enabled" in {conf.name for conf in reading.confs}
     frame = ckpt.read_state(str(path), session=spark)
     assert frame.columns == ["key__1"]

@@ -13,7 +13,7 @@ import ckpt
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import flat_columns
 from ckpt.state.reading.mount import is_plain
-from ckpt.state.reading.reading import Question, plan_readings
+from ckpt.state.reading.reading import StateRequest, plan_readings
 from ckpt.state.reading.units import state_units
 from ckpt.storage.locations import spark_uri
 from ckpt.versions import Spark
@@ -72,7 +72,7 @@ def test_checkpoints_of_sparks_tests_are_planned_or_refused(golden: str, ckpt: C
 def test_a_plan_imports_no_pyspark() -> None:
     script = (
         "import sys, ckpt, ckpt.state.reading.reading as reading\n"
-        "reading.plan_readings(reading.Question('sample_checkpoints/aggregation-format2-4.2'))\n"
+        "reading.plan_readings(reading.StateRequest('sample_checkpoints/aggregation-format2-4.2'))\n"
         "sys.exit(any(name.partition('.')[0] in ('pyspark', 'py4j', 'delta', 'pyarrow') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=60).returncode == 0
@@ -214,7 +214,7 @@ def test_an_older_batch_of_a_damaged_unit_can_be_planned(ckpt: Ckpt) -> None:
 
 def test_the_log_files_of_an_old_batch_are_read(copy_of: CopyOf) -> None:
     """Opening reads the newest ten batches; the moment of an older one is told all the same."""
-    (reading,) = plan_readings(Question(str(SAMPLES / "aggregation-hdfs-4.2"), batch=0))
+    (reading,) = plan_readings(StateRequest(str(SAMPLES / "aggregation-hdfs-4.2"), batch=0))
     assert reading.moment.sources[0].offset == {"offset": 10, "timestamp": 1700000001000}
     assert reading.moment.state_version == 1
 
@@ -230,7 +230,7 @@ def test_offsets_that_are_gone_are_named(copy_of: CopyOf, ckpt: Ckpt) -> None:
 
 
 def confs(sample: str, **wanted: Any) -> dict[str, str]:
-    (reading,) = plan_readings(Question(str(SAMPLES / sample), RequestedPart(**wanted)))
+    (reading,) = plan_readings(StateRequest(str(SAMPLES / sample), RequestedPart(**wanted)))
     return {conf.name.removeprefix("spark.sql.streaming."): conf.value for conf in reading.confs}
 
 
@@ -242,7 +242,7 @@ def test_the_format_of_state_files_is_said() -> None:
 def test_the_file_manager_goes_with_the_version_of_spark() -> None:
     for spark, package in ((Spark.V4_0, "streaming.File"), (Spark.V4_1, "streaming.checkpointing.File")):
         (reading,) = plan_readings(
-            Question(str(SAMPLES / "tws-changelog-4.0"), RequestedPart(variable="rows")), {}, spark
+            StateRequest(str(SAMPLES / "tws-changelog-4.0"), RequestedPart(variable="rows")), {}, spark
         )
         (manager,) = [conf.value for conf in reading.confs if "FileManager" in conf.name]
         assert package in manager

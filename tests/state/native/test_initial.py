@@ -13,7 +13,7 @@ from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.statefiles import SIDES
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.initial import plan_initial_state
-from ckpt.state.reading.reading import Question
+from ckpt.state.reading.reading import StateRequest
 from tests.state.export import grouped, rows
 from tests.state.native.values import rows_of
 from tests.support.places import SAMPLES
@@ -26,7 +26,7 @@ def test_every_key_has_all_its_state_and_nothing_else(sample: str, operator: int
 
     table = ckpt.read_state_arrow(path, shape="initial-state", operator=operator)
 
-    plan = plan_initial_state(Question(path, RequestedPart(operator)))
+    plan = plan_initial_state(StateRequest(path, RequestedPart(operator)))
     columns = [*plan.shape.keys, *plan.shape.state]
     assert table.column_names == [column.name for column in columns]
     assert [field.type for field in table.schema] == [arrow_type(column.type) for column in columns]

@@ -11,7 +11,7 @@ import pytest
 
 import ckpt as library
 from ckpt.model import DamageKind
-from ckpt.state.native.contradictions import Held, find_contradictions, find_missing_rows
+from ckpt.state.native.contradictions import FamilyRows, find_contradictions, find_missing_rows
 from ckpt.state.verify import contents
 from ckpt.state.verify.verify import state_verify
 from tests.conftest import Ckpt, CopyOf
@@ -144,8 +144,8 @@ def test_a_snapshot_of_abandoned_batches_is_found(
     assert [damage["path"] for damage in damages] == ([] if said is None else ["state/0/0/8.snapshot"])
 
 
-def held(keys: list[dict[str, Any]], last: list[int] | None = None) -> Held:
-    return Held(pa.array(keys), None if last is None else pa.array(last, pa.int64()))
+def held(keys: list[dict[str, Any]], last: list[int] | None = None) -> FamilyRows:
+    return FamilyRows(pa.array(keys), None if last is None else pa.array(last, pa.int64()))
 
 
 KEYS: list[dict[str, Any]] = [{"k": {"a": 1, "b": "x"}}, {"k": {"a": 1, "b": "y"}}]
@@ -183,7 +183,7 @@ PLAIN_LIST = {"p": held([KEYS[0], KEYS[0], KEYS[1]]), "$rowCounter_p": held(KEYS
 @pytest.mark.parametrize(
     "found", [JOIN, WITH_NULLS, TIMED, TIMERS, TTL, LIST, PLAIN_LIST, JOIN | TIMED | TIMERS | TTL | LIST]
 )
-def test_what_fits_together_is_no_damage(found: dict[str, Held]) -> None:
+def test_what_fits_together_is_no_damage(found: dict[str, FamilyRows]) -> None:
     assert [*find_missing_rows(found), *find_contradictions(found)] == []
 
 
@@ -223,7 +223,7 @@ def test_what_fits_together_is_no_damage(found: dict[str, Held]) -> None:
         (PLAIN_LIST | {"p": held(KEYS)}, "lists of p whose length is not the one counted: 1 "),
     ],
 )
-def test_what_does_not_fit_together_is_said(found: dict[str, Held], said: str) -> None:
+def test_what_does_not_fit_together_is_said(found: dict[str, FamilyRows], said: str) -> None:
     assert any(text.startswith(said) for text in [*find_missing_rows(found), *find_contradictions(found)])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, advance_number, whole_number
-from ckpt.checkpoint.sources.starts import Begin, ReaderStart, StartFacts
+from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.errors import SourceError, UsageError
 from ckpt.live.plugins import AskableSource
 from ckpt.model import Json
@@ -53,7 +53,7 @@ class FeedKind(SourceKind[FeedOffset], AskableSource[FeedOffset]):
 
     def start_after(self, offset: FeedOffset, facts: StartFacts) -> ReaderStart:
         options = {"startingMessage": str(offset.next)}
-        return ReaderStart(Begin.EXACT, options, conditions=(f"the reader must name the feed {offset.feed}",))
+        return ReaderStart(StartingPoint.EXACT, options, conditions=(f"the reader must name the feed {offset.feed}",))
 
     def shift_end(self, offset: FeedOffset, shifts: Sequence[str]) -> RequestedEnd:
         try:
