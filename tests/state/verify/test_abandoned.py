@@ -78,7 +78,7 @@ def find_deep(checkpoint: Path) -> dict[str, Any]:
     return {rated.finding.diagnosis.code: rated.finding for rated in inspection.findings}
 
 
-@pytest.mark.parametrize(("store", "kind"), [("hdfs", "snapshot"), ("changelog", "zip")])
+@pytest.mark.parametrize(("store", "kind"), [("changelog", "zip"), ("hdfs", "snapshot")])
 def test_it_is_seen_before_rows_are_wrong_and_the_remedy_is_exact(
     store: str, kind: str, spark: Any, tmp_path: Path
 ) -> None:
