@@ -7,6 +7,7 @@ partitions and the ids of state files change.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -210,7 +211,7 @@ class NewState:
 
 
 @dataclass
-class StateWriting:
+class StateWriting(ABC):
     """A ``Division`` whose tasks make the state of a new checkpoint, and what they share.
 
     One that is pickled does without what it has computed, and opens the old checkpoints again.
@@ -228,9 +229,9 @@ class StateWriting:
         """The number of each target."""
         return {target: number for number, target in enumerate(self.list_targets())}
 
+    @abstractmethod
     def list_targets(self) -> Iterable[Any]:
         """List what is made of pieces, each by one task."""
-        raise NotImplementedError
 
     def deliver(self, files: Mapping[str, bytes]) -> Mapping[str, bytes | int]:
         """Write files where tasks do so, and then return their bytes' numbers. Raises StorageError.
