@@ -1,6 +1,6 @@
 """``ckpt migrate changelog``, ``provider`` and ``real-time``: a setting that a query can go over to, and how.
 
-Each has its checks, of which the first that applies decides, and its proof.
+Each has its proof and its checks; the first check that applies decides.
 
 **Changelog checkpointing.** Spark loads a version from the newest snapshot at or below it and the changelogs behind
 that, whatever the setting is (class ``RocksDB``, ``load``), so the same checkpoint continues in both directions; the

@@ -113,7 +113,11 @@ def _api_entry(name: str, found: Any) -> str:
         base = "".join(f"({ast.unparse(one)})" for one in node.bases[:1])
         lines = source.splitlines()
         fields = [
-            _show_field(one, lines[one.lineno - 1]) for one in node.body if isinstance(one, ast.AnnAssign | ast.Assign)
+            _show_field(field, lines[field.lineno - 1])
+            for field in node.body
+            if isinstance(field, ast.AnnAssign | ast.Assign)
+            for node_in_body in node.body
+            if isinstance(node_in_body, ast.AnnAssign | ast.Assign)
         ]
         shown = "\n".join([f"class {name}{base}", *fields])
     else:

@@ -45,7 +45,7 @@ def changed_by(plan: ChangePlan, files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def tree(uri: str, options: dict[str, str]) -> tuple[set[str], dict[str, bytes]]:
-    """Folders and files, listed anew."""
+    """The folders and files that are there now."""
     storage = open_storage(uri, options)
     listing = storage.list_tree()
     return {*listing.folders}, {path: storage.read(path) for path, _ in listing.walk()}

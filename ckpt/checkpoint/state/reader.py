@@ -73,7 +73,7 @@ def read_state(
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
     names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``fully_read`` is what
-    is known of files of which every byte was read. ``whole_files`` says that the storage has no files in part
+    is known of files that were read to the last byte. ``whole_files`` says that the storage has no files in part
     (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)

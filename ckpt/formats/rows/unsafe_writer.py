@@ -42,7 +42,7 @@ class _Column(NamedTuple):
     """A column as rows or arrays have it: a word for each value, or what the words point to."""
 
     nulls: np.ndarray
-    words: np.ndarray | None  # int64; None where values are behind the words
+    words: np.ndarray | None  # int64; None where ``blobs`` has the values
     blobs: Blobs | None = None  # of every value, empty for NULL
     keeps: bool = False  # in a row 16 bytes, whatever the length is
 

@@ -294,7 +294,7 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
     if log.cut:
         detail += "; its first snapshots have expired, and with them what it knew of their batches"
-    # a Delta table older than the newest batch, without a transaction of anybody, none of which expire
+    # a Delta table that is older than the newest batch, and has no transactions, though none would have expired
     older = log.created_ms is not None and log.created_ms < checkpoint.planned_ms(checkpoint.offsets.latest)
     without_ids = older and not log.writers and log.retention is None
     if without_ids:

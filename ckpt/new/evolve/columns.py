@@ -248,10 +248,10 @@ class _ColumnPlanner:
                 continue
             if before is None:
                 word = defaults.get(number, name)
-                unsaid = f"the key has {name}; no key in the state has it"
+                missing = f"the key has {name}; no key in the state has it"
                 remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
                 raise self.refuse(
-                    plain(unsaid if part is None else part.why) + (remedy if isinstance(kind, str) else "")
+                    plain(missing if part is None else part.why) + (remedy if isinstance(kind, str) else "")
                 )
             if part is not None:
                 self._check_certain(part)

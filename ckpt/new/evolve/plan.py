@@ -51,7 +51,7 @@ class EvolvePlan(ChangePlan):
     state: StatePlan = field(default_factory=StatePlan)  # of a new checkpoint
     into: Annotated[str | None, "NEW, as given; null with `--in-place`"] = None
     written: Annotated[bool, "NEW is complete"] = False
-    batch: Annotated[int | None, "the committed batch as of which NEW is written"] = None
+    batch: Annotated[int | None, "the committed batch after which NEW continues"] = None
     query_id: Annotated[str | None, "of NEW"] = None
     new_id: bool = False
     needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on

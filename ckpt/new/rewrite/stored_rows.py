@@ -198,7 +198,7 @@ class Families:
 
     def take(self, numbers: Mapping[str, int], internal: Iterable[str]) -> None:
         """Take over the numbers of one partition's families; a number that another family has is not taken over."""
-        for name, number in sorted(numbers.items(), key=lambda one: one[1]):
+        for name, number in sorted(numbers.items(), key=lambda pair: pair[1]):
             used = self.numbers.values()
             self.numbers.setdefault(name, number if number not in used else max(used) + 1)
         self.internal |= set(internal)

@@ -131,7 +131,7 @@ def _find_other_provider(recorded: Mapping[str, str]) -> str | None:
 class ChosenState:
     """The answer to what a question asks for, found in its checkpoint; independent of who reads it.
 
-    A process that gets it pickled opens the checkpoint anew.
+    It can be pickled: the process that unpickles it opens the checkpoint itself.
     """
 
     question: StateRequest
@@ -173,7 +173,7 @@ def choose(
     """Find what was asked for; reads the checkpoint's small files. Raises as ``plan_readings`` does.
 
     ``what_is_left``: also where all units are asked for, and an operator is lost. ``every_batch``: with the logs of
-    all batches. ``storage``: the checkpoint, opened already; another process opens it anew.
+    all batches. ``storage``: the checkpoint, opened already; other processes open it themselves.
     """
     options = storage_options or {}
     storage = storage or open_storage(question.checkpoint, options)

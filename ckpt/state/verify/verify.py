@@ -42,7 +42,7 @@ class StateVerification(Value):
     """The result of reading every byte."""
 
     checkpoint: Checkpoint  # with what was seen: ``inspect`` takes it
-    files: Annotated[int, "of which every byte was read"]
+    files: Annotated[int, "files that were read to the last byte"]
     bytes: int
     damages: Annotated[tuple[FileDamage, ...], "by path"]
     unknown: tuple[Annotated[str, "a file that has nothing to be checked against, or that could not be read"], ...]
