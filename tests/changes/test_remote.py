@@ -110,13 +110,13 @@ def test_a_checkpoint_is_relocated_and_put_back(upload: Upload, scheme: str, ckp
     words = storage_words(options)
     to = f"{scheme}://{uri.partition('://')[2]}"
     before = ckpt("inspect", uri, *words, "-o", "json").json()
-    assert "CKPT305" in {one["code"] for one in before["findings"]}
+    assert "CKPT305" in {finding["code"] for finding in before["findings"]}
 
     done = ckpt("relocate", uri, "--to", to, "--apply", "--grace", 0, *words, "-o", "json")
     assert done.exit_code == 0, done.stdout
     inspected = ckpt("inspect", uri, *words, "-o", "json")
     assert inspected.exit_code == 0
-    assert "CKPT305" not in {one["code"] for one in inspected.json()["findings"]}
+    assert "CKPT305" not in {finding["code"] for finding in inspected.json()["findings"]}
     assert ckpt("relocate", uri, *words).exit_code == 0
 
     undone = ckpt("relocate", uri, "--undo", done.json()["backup"], "--grace", 0, *words)

@@ -116,7 +116,7 @@ def test_damaged_state_is_refused_and_nothing_is_left(
 @pytest.mark.parametrize("twice", [True, False])
 def test_a_row_that_is_refused_is_named_and_nothing_is_left(twice: bool, by: Any, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
-    file = max(export.rglob("*.parquet"), key=lambda one: parquet.read_metadata(one).num_rows)
+    file = max(export.rglob("*.parquet"), key=lambda path: parquet.read_metadata(path).num_rows)
     table = parquet.read_table(file)
     again, without = pa.concat_tables([table, table.slice(0, 1)]), table.drop_columns([table.column_names[-1]])
     parquet.write_table(again if twice else without, file)
@@ -140,7 +140,7 @@ def test_dataframes_stay_where_they_are(by: Any, spark: Any, tmp_path: Path) -> 
 
     old = SAMPLES / "tws-rocksdb-4.2"
     given = frames(old.name, "flat")
-    label = max(given, key=lambda one: given[one].num_rows)
+    label = max(given, key=lambda name: given[name].num_rows)
     spread = spark.createDataFrame(given[label].to_pandas(), from_arrow_schema(given[label].schema)).repartition(3)
     made = ckpt.write_state({**given, label: spread}, str(tmp_path / "new"), like=str(old), partitions=3, engine=by)
     assert made.written

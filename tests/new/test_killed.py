@@ -142,7 +142,7 @@ def test_what_a_crash_leaves_does_not_start(write: Callable[..., object], sample
         if (new / newest).exists() and (new / newest).read_bytes() != UNFINISHED:
             assert not has_state or state(new) == state(old)
         else:
-            assert not any(one.outcome.runs for one in ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts)
+            assert not any(forecast.outcome.runs for forecast in ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts)
 
     action, at = partial(write, str(old), str(new)), 0
     for at in stops(action):  # noqa: B007

@@ -191,7 +191,7 @@ def test_what_the_log_of_a_file_source_does_not_tell_is_not_written(lacking: str
         (top / lacking).write_text((top / lacking).read_text().replace('"logOffset":5', '"logOffset":4'))
     else:
         remove(top / lacking)
-    (way,) = [one for one in plan_of(top).ways if one.name is FixName.WRITE_OFFSETS]
+    (way,) = [fix for fix in plan_of(top).ways if fix.name is FixName.WRITE_OFFSETS]
     assert way.cost is None
     assert "entr" in str(way.plan.refused)
 
@@ -253,7 +253,7 @@ def test_a_way_that_is_not_there_is_bad_usage(ckpt: Ckpt, copy_of: CopyOf) -> No
     assert "run-again, plan-again" in run.refusal()
 
 
-LOGGED = sorted(one for one in SAMPLE_NAMES if not one.startswith(("damaged", "continuous", "async")))
+LOGGED = sorted(name for name in SAMPLE_NAMES if not name.startswith(("damaged", "continuous", "async")))
 
 
 @pytest.mark.slow

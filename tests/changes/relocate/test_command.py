@@ -61,7 +61,7 @@ def test_from_the_plan_to_the_end_and_back_by_the_commands_that_are_printed(
         assert path.with_name(f".{path.name}.crc").read_bytes() == build_hadoop_sidecar(path.read_bytes())
 
     inspected = ckpt("inspect", checkpoint, "-o", "json")
-    assert {one["code"] for one in inspected.json()["findings"]}.isdisjoint({"CKPT305", "CKPT311"})
+    assert {finding["code"] for finding in inspected.json()["findings"]}.isdisjoint({"CKPT305", "CKPT311"})
     assert inspected.exit_code == 0
     again = ckpt("relocate", checkpoint, "--apply", "--grace", 0)
     assert again.exit_code == 0

@@ -268,14 +268,14 @@ def size(snapshot: Path) -> int:
         with zipfile.ZipFile(snapshot) as opened:
             entry = json.loads(opened.read("metadata").split(b"\n", 1)[1])
         assert not entry.get("logFiles")
-        total += sum((snapshot.parent / "SSTs" / one["dfsSstFileName"]).stat().st_size for one in entry["sstFiles"])
+        total += sum((snapshot.parent / "SSTs" / sst["dfsSstFileName"]).stat().st_size for sst in entry["sstFiles"])
     return total
 
 
 def grown(folder: Path, newest: int) -> float | None:
     """Between the oldest snapshot of a store's folder and the newest that a start at a version loads."""
     snapshots = sorted([*folder.glob("*.snapshot"), *folder.glob("*.zip")], key=version)
-    usable = [one for one in snapshots if version(one) <= newest or one.suffix == ".snapshot"]
+    usable = [snapshot for snapshot in snapshots if version(snapshot) <= newest or snapshot.suffix == ".snapshot"]
     if len(usable) < 2 or version(usable[0]) == version(usable[-1]):
         return None
     return (size(usable[-1]) - size(usable[0])) / (version(usable[-1]) - version(usable[0]))
@@ -283,17 +283,24 @@ def grown(folder: Path, newest: int) -> float | None:
 
 def stores(checkpoint: str | Path) -> dict[tuple[int, str], Store]:
     state = library.open_checkpoint(str(checkpoint)).state
-    return {} if state is None else {(one.id, store.name): store for one in state.operators for store in one.stores}
+    return (
+        {}
+        if state is None
+        else {(operator.id, store.name): store for operator in state.operators for store in operator.stores}
+    )
 
 
-@pytest.mark.parametrize("sample", [one for one in SAMPLE_NAMES if not one.startswith("damaged")])
+@pytest.mark.parametrize("sample", [name for name in SAMPLE_NAMES if not name.startswith("damaged")])
 def test_growth_is_that_of_the_files(sample: str) -> None:
     state = library.open_checkpoint(str(SAMPLES / sample)).state
     for (operator, name), store in stores(SAMPLES / sample).items():
         assert state is not None
         assert state.needed_version is not None
         below = "" if name == "default" else name
-        folders = [SAMPLES / sample / "state" / str(operator) / str(one.partition) / below for one in store.partitions]
+        folders = [
+            SAMPLES / sample / "state" / str(operator) / str(partition.partition) / below
+            for partition in store.partitions
+        ]
         wanted = [one for folder in folders if (one := grown(folder, state.needed_version)) is not None]
         assert store.growth == (pytest.approx(sum(wanted)) if wanted else None)
 
@@ -325,5 +332,5 @@ def test_of_many_partitions_the_oldest_zips_are_not_read() -> None:
     place = Place({f"state/0/{n}/{path}": data for n in range(3) for path, data in files.items()})
     conf = {PROVIDER_CLASS: ROCKSDB_PROVIDER, "spark.sql.shuffle.partitions": "3"}
     few, many = (place.inventory(9, 9, conf, most_tails=20 * most) for most in (3, 2))
-    assert [one.operators[0].stores[0].growth is None for one in (few, many)] == [False, True]
+    assert [inventory.operators[0].stores[0].growth is None for inventory in (few, many)] == [False, True]
     assert sum(path.endswith("/3.zip") for round_ in place.rounds for path, *_ in round_) == 3

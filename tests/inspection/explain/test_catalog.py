@@ -53,8 +53,8 @@ def disagreeing(entry: str, asked: list[Asking], folder: Path) -> Iterator[str]:
     for number, (case, minor, mode) in enumerate(asked):
         place = mutations.copy_of(case.folder, folder / str(number), case.mutations)
         found = ckpt.inspect(ckpt.open_checkpoint(str(place)), spark=(Spark(minor),), progress=Asked(mode))
-        codes = {one.finding.diagnosis.code for one in found.findings}
-        (error,) = (one for one in catalog() if one.id == entry)
+        codes = {rated.finding.diagnosis.code for rated in found.findings}
+        (error,) = (entry_of for entry_of in catalog() if entry_of.id == entry)
         if not codes & set(error.codes):
             yield f"{case.name}/{mode} on {minor} shows {sorted(codes)}"
 
@@ -160,7 +160,7 @@ def test_every_recorded_message_is_explained_as_declared() -> None:
 
     assert wrong == []
     assert declared.keys() == seen, "declared, and recorded nowhere"
-    assert len([one for one in declared.values() if one]) > 130
+    assert len([call for call in declared.values() if call]) > 130
 
 
 def test_what_is_unknown_has_no_words_of_its_own() -> None:

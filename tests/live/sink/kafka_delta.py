@@ -189,7 +189,9 @@ def _cure(one: Incident, plan: RepairPlan) -> None:
 
 def _again(plan: RepairPlan) -> list[tuple[Any, Any]]:
     """The ranges of finished batches that a plan says are read again; without an end, up to where the query stopped."""
-    return [(one.sources[0].start, one.sources[0].end or STOPPED) for one in plan.replay or () if one.finished]
+    return [
+        (replay.sources[0].start, replay.sources[0].end or STOPPED) for replay in plan.replay or () if replay.finished
+    ]
 
 
 def _restored(one: Incident) -> dict[str, Any]:

@@ -323,7 +323,9 @@ def test_what_is_not_finished_says_so_and_is_not_changed(copy_of: CopyOf, ckpt: 
     (checkpoint / "offsets/9").write_bytes(UNFINISHED)
     (checkpoint / "offsets/.9.crc").unlink(missing_ok=True)
     found = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
-    assert [(one["code"], one["path"]) for one in found if one["severity"] == "error"] == [("CKPT113", "offsets/9")]
+    assert [(finding["code"], finding["path"]) for finding in found if finding["severity"] == "error"] == [
+        ("CKPT113", "offsets/9")
+    ]
     assert f"Next Remove {checkpoint}, with every other" in " ".join(ckpt("inspect", checkpoint).stdout.split())
     assert "recommended" not in ckpt("repair", checkpoint).stdout
     for words in CHANGES:
@@ -348,7 +350,7 @@ def test_what_the_query_deletes_meanwhile(
 
     def moving(self: LocalStorage, requests: Any) -> Any:
         asked = list(requests)
-        if aside.is_dir() and {"offsets/8", "state/0/_metadata/metadata"} <= {one.path for one in asked}:
+        if aside.is_dir() and {"offsets/8", "state/0/_metadata/metadata"} <= {request.path for request in asked}:
             shutil.copytree(aside, checkpoint, dirs_exist_ok=True)
             shutil.rmtree(aside)
             for old in range(deleted):

@@ -78,8 +78,8 @@ def test_what_is_kept_is_what_arrow_keeps(sample: str, prefix: str, tmp_path: Pa
         assert made.written, made.refused
         wanted = expected(there, name, value)
         assert state(new) == {label: sorted(map(str, table.to_pylist())) for label, table in wanted.items()}
-        assert {one.unit.label: one.rows for one in made.units} == {label: len(of) for label, of in wanted.items()}
-        dropped = sum(one.dropped or 0 for one in made.units)
+        assert {unit.unit.label: unit.rows for unit in made.units} == {label: len(of) for label, of in wanted.items()}
+        dropped = sum(unit.dropped or 0 for unit in made.units)
         assert dropped == sum(len(table) - len(wanted[label]) for label, table in there.items())
         assert any(one.dropped for one in made.units)
         assert ckpt.state_verify(str(new)).damages == (), "timers, TTL indexes and counts are those of the rows"
@@ -304,8 +304,8 @@ def test_nothing_is_left_of_the_keys_and_everything_of_others(sample: str, tmp_p
     keys = sorted({key for unit in old.values() for key, _ in unit if key})[:3:2]
     made = ckpt.rewrite(str(SAMPLES / sample), str(tmp_path / "new"), drop_keys=[dict(key) for key in keys])
     assert made.written, made.refused
-    assert rows(tmp_path / "new") == {unit: [one for one in of if one[0] not in keys] for unit, of in old.items()}
-    assert sum(one.dropped or 0 for one in made.units) == sum(key in keys for of in old.values() for key, _ in of) > 0
+    assert rows(tmp_path / "new") == {unit: [row for row in of if row[0] not in keys] for unit, of in old.items()}
+    assert sum(unit.dropped or 0 for unit in made.units) == sum(key in keys for of in old.values() for key, _ in of) > 0
     assert ckpt.state_verify(str(tmp_path / "new")).damages == (), (
         "timers, TTL indexes and counts are those of the rows"
     )
@@ -316,7 +316,7 @@ def test_an_operator_without_such_a_key_keeps_all(ckpt: Ckpt, tmp_path: Path) ->
     file.write_text('{"key": 2}\n\n{"key_key": "4"}\n{"key": null}\n')
     run = ckpt("rewrite", SAMPLES / "dedup-aggregation-hdfs-4.2", tmp_path / "new", "--drop-keys", file, "-o", "json")
     assert run.exit_code == 0, run.stderr
-    assert [one["dropped"] for one in run.json()["units"]] == [None, 2]
+    assert [unit["dropped"] for unit in run.json()["units"]] == [None, 2]
     assert run.json()["unseen_keys"] == [{"key": None}]
 
 

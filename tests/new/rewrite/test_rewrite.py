@@ -52,7 +52,7 @@ def test_every_row_is_there_and_where_spark_looks_for_it(sample: str, form: dict
         return
     there = state_of(sample)
     assert state(tmp_path / "new") == there
-    assert {one.unit.label: one.rows for one in made.units} == {label: len(rows) for label, rows in there.items()}
+    assert {unit.unit.label: unit.rows for unit in made.units} == {label: len(rows) for label, rows in there.items()}
     assert ckpt.state_verify(str(tmp_path / "new")).damages == ()
     folders = {int(folder.name) for folder in (tmp_path / "new/state/0").glob("[0-9]*")}
     assert folders == set(range(1 if sample.startswith("limit") else made.new.partitions))

@@ -62,9 +62,9 @@ def test_columns_of_each_kind_of_operator(sample: str) -> None:
 @pytest.mark.parametrize("sample", rows.ANSWERS)
 def test_key_types_are_those_of_the_state_schema(sample: str) -> None:
     """Never widened: a bigint that meets a string in another query raises no error, and splits the key."""
-    for one in plan_initial_states(StateRequest(str(SAMPLES / sample), all_units=True)):
-        for key in one.shape.keys:
-            kind: Any = one.readings[0].unit.schema
+    for initial in plan_initial_states(StateRequest(str(SAMPLES / sample), all_units=True)):
+        for key in initial.shape.keys:
+            kind: Any = initial.readings[0].unit.schema
             for name in key.path:
                 kind = next(field["type"] for field in kind["fields"] if field["name"] == name)
             assert key.type == kind

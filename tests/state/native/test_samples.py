@@ -142,7 +142,7 @@ def in_another_codec(checkpoint: Path, codec: str, named: str) -> Path:
 
 def codes(checkpoint: Path) -> set[str]:
     found = ckpt.inspect(ckpt.open_checkpoint(str(checkpoint)))
-    return {one.finding.diagnosis.code for one in found.findings}
+    return {rated.finding.diagnosis.code for rated in found.findings}
 
 
 @pytest.mark.parametrize("codec", ["zstd", "snappy"])

@@ -41,10 +41,10 @@ def test_swapped_partitions_are_seen(sample: str, ckpt: Ckpt, copy_of: CopyOf) -
     checkpoint = copy_of(sample)
     swap(checkpoint)
     document = ckpt("state", "verify", checkpoint, "-o", "json").json()
-    found = [(one["path"], one["kind"]) for one in document["damages"]]
+    found = [(damage["path"], damage["kind"]) for damage in document["damages"]]
     assert found == [(f"state/0/{partition}", "wrong-partition") for partition in (0, 1)]
     deep = ckpt("inspect", checkpoint, "--deep", "-o", "json")
-    errors = {one["code"] for one in deep.json()["findings"] if one["severity"] == "error"}
+    errors = {finding["code"] for finding in deep.json()["findings"] if finding["severity"] == "error"}
     assert (deep.exit_code, errors) == (1, {"CKPT324"})
     assert ckpt("inspect", checkpoint).exit_code == 0
 

@@ -134,7 +134,10 @@ def skips(gap: Gap, forecast: Forecast) -> bool:
 
 def announced(plan: AsyncRepairPlan, forecast: Forecast) -> bool:
     """Whether what a start reads again was announced, or it begins where the plan lets the query begin."""
-    promised = [*(one.sources for one in plan.replay or ()), *(f.sources for f in starts_after(plan) if f.outcome.runs)]
+    promised = [
+        *(replay.sources for replay in plan.replay or ()),
+        *(f.sources for f in starts_after(plan) if f.outcome.runs),
+    ]
     return any(no_later_ranges(ranges, forecast.sources) for ranges in promised)
 
 
@@ -152,7 +155,7 @@ def tells_all_that_is_read_again(plan: AsyncRepairPlan, gap: Gap, forecast: Fore
     """Whether the plan tells what a start reads again, without holes, and asks before batches known to be done."""
     logged, done = gap.end(max((*gap.offsets, *gap.commits))), gap.end(max(gap.commits, default=0))
     for read in forecast.sources:
-        told = [one.sources[read.index] for one in plan.replay or ()]
+        told = [replay.sources[read.index] for replay in plan.replay or ()]
         if gap.commits and not not_after(done[read.index], read.start or NOWHERE) and plan.repeats is None:
             return False
         if read.start == logged[read.index]:
