@@ -3,6 +3,7 @@ BIN := $(VENV)/bin
 SAMPLE ?= sample_checkpoints/async-kafka-4.2
 
 QUICK := not spark and not service and not slow
+LIVE := -m "not ($(QUICK))"
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
@@ -28,7 +29,8 @@ site: setup  ## the documentation as a site: site/index.html
 quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "not ($(QUICK))" --durations 25 --durations-min 5
+	$(BIN)/pytest $(LIVE) --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 5 || \
+		{ echo 'Failed beside others; once more, alone:'; $(BIN)/pytest $(LIVE) --last-failed --last-failed-no-failures none; }
 azure: setup  ## those of the tests that are on Azure Blob Storage: Azurite, installed with npm at the first time
 	$(BIN)/pytest -m service -k azure --durations 5
 .venv-release/installed: pyproject.toml

@@ -5,6 +5,7 @@ are counted where Python makes them; a test under strace shows that none is miss
 """
 
 import errno
+import gc
 import itertools
 import json
 import os
@@ -114,6 +115,7 @@ def _child(at: int, action: Callable[[], object], without_links: bool) -> int:
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads of other tests
         child = os.fork()
     if child == 0:
+        gc.freeze()  # what the tests before left to be collected: its finalizers would change the disk, and be counted
         try:
             arm(at, without_links=without_links)
             action()
