@@ -80,10 +80,18 @@ def read_files(storage: Storage, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def plan_removals(storage: Storage, listing: Listing, paths: Iterable[str]) -> Iterator[FileStep]:
-    """Steps that remove small files, each after its checksum file, as far as they are there. Raises StorageError."""
+    """Steps that remove files, each after its checksum file, as far as they are there. Raises StorageError."""
     removed = [step.path for step in plan_unread_removals(listing, paths)]
-    must_fit(listing, removed)
-    return (FileStep(path, data, None) for path, data in read_files(storage, removed).items())
+    return (FileStep(path, data, None) for path, data in _read_replaced(storage, listing, removed).items())
+
+
+def _read_replaced(storage: Storage, listing: Listing, paths: Iterable[str]) -> dict[str, bytes | FileContent]:
+    """Read the files that are there; one that is too large for a record stays unread, as no plan depends on it."""
+    sizes = {path: info.size for path in paths if (info := listing.info(path)) is not None}
+    large = {path: FileContent(size, None) for path, size in sizes.items() if refuse_too_large(path, size) is not None}
+    small = [path for path in sizes if path not in large]
+    must_fit(listing, small)
+    return {**read_files(storage, small), **large}
 
 
 def plan_unread_removals(listing: Listing, paths: Iterable[str]) -> Iterator[FileStep]:
@@ -104,8 +112,7 @@ def plan_writing(
     StorageError.
     """
     checksums = sidecar(path)
-    must_fit(listing, (checksums, path))
-    old = read_files(storage, (file for file in (checksums, path) if listing.info(file) is not None))
+    old = _read_replaced(storage, listing, (checksums, path))
     checked, was, like = old.get(checksums), old.get(path), path if path in old else source
     if was is not None and checked == build_hadoop_sidecar(data):
         yield FileStep(path, was, data, source, path)

@@ -1,4 +1,4 @@
-"""Who obeys the remedies of CKPT116, 118, 119, 214, 329, 331 to 336: real Spark starts the query, and rows are counted.
+"""Who obeys the remedies of CKPT116, 118, 119, 214, 329, 331 to 336, 509: real Spark starts the query, and rows are counted.
 
 Those of CKPT432 are obeyed in ``new/evolve``.
 """
@@ -21,7 +21,7 @@ from tests.inspection.alarms.damages import damages
 from tests.laws.next_obeyed import announced_rows, obey, obey_with_copy
 from tests.restart.oracle import starts
 from tests.restart.oracle.cases import CASES, Case
-from tests.restart.oracle.cases.model import delete
+from tests.restart.oracle.cases.model import delete, write
 from tests.restart.oracle.cases.operators import HOMES
 from tests.support.spark import mutations, queries
 from tests.support.spark.samples import ORIGIN
@@ -30,8 +30,15 @@ pytestmark = pytest.mark.spark
 
 _DAMAGE = {damage.name: damage for damage in damages()}
 _STORES = "081 stores exchanged in join-changelog-4.2"
+_LARGE = Case(
+    "the newest offsets have 5 MB",
+    "two-sources-offsets-v2-4.2",
+    (write("offsets/3", "x" * 5_000_000),),
+    query="two-sources",
+)
 _CASE = {case.name: case for case in CASES} | {
-    _STORES: Case(_STORES, _DAMAGE[_STORES].sample, _DAMAGE[_STORES].mutations, "join")
+    _STORES: Case(_STORES, _DAMAGE[_STORES].sample, _DAMAGE[_STORES].mutations, "join"),
+    _LARGE.name: _LARGE,
 }
 _FEWER = "aggregation-changelog-4.2-recorded-shuffle.partitions=1"
 _MOST_STARTS = 4
@@ -134,6 +141,7 @@ def test_what_is_put_back_from_a_copy_makes_a_query_that_never_broke(
         ("tws-rocksdb-4.2-operator-id-7", "again"),
         ("tws-rocksdb-4.2-newest-output-mode-edited", "again"),
         (_FEWER, "left-out"),
+        (_LARGE.name, "again"),
     ],
 )
 def test_a_repair_costs_the_rows_that_it_announces(

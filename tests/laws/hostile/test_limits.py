@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.formats.limits import LARGEST_RECORD
 from tests.conftest import OUTPUTS, Ckpt, CopyOf
 from tests.laws.hostile.measure import measured
@@ -250,6 +251,21 @@ def test_what_spark_does_with_a_file_that_is_too_large_is_unknown(where: str, co
     document = measured("inspect", checkpoint, "-o", "json")[0].json()
     assert {one["outcome"] for one in document["restart"]} == {"unknown"}
     assert ("CKPT509", where) in {(found["code"], found["path"]) for found in document["findings"]}
+
+
+@pytest.mark.parametrize("where", ["offsets/5", "commits/5", "metadata"])
+def test_a_file_that_is_too_large_is_repaired(where: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint, kept = copy_of("stateless-3.5"), tmp_path / "kept"
+    query_id = ["--query-id", open_checkpoint(checkpoint).query_id] if where == "metadata" else []
+    os.truncate(checkpoint / where, LARGEST_RECORD + 1)
+    before = {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
+    assert "ckpt repair" in ckpt("inspect", checkpoint).stdout
+    changed = ckpt("repair", checkpoint, *query_id, "--accept-replay", "--apply", "--grace", 0, "--backup", kept)
+    assert changed.exit_code == 0, changed.stdout
+    assert ckpt("inspect", checkpoint).exit_code == 0
+    assert not ckpt("repair", checkpoint, "-o", "json").json()["steps"]
+    assert ckpt("repair", checkpoint, "--undo", kept, "--grace", 0).exit_code == 0
+    assert {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()} == before
 
 
 PARTS_LINKED = pytest.mark.parametrize(
