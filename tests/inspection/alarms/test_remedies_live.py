@@ -1,4 +1,4 @@
-"""Who obeys the remedies of CKPT116, 118, 119, 214, 329, 331 to 336, 509: real Spark starts the query, and rows are counted.
+"""Who obeys the remedies of CKPT116, 118, 119, 214, 329, 331 to 336, 509: Spark starts the query, and rows are counted.
 
 Those of CKPT432 are obeyed in ``new/evolve``.
 """
