@@ -223,6 +223,7 @@ class StateDamage:
     checksummed: bool = False  # the damaged one has a checksum file (Spark >= 4.1)
     format_version: int = 1  # state store checkpoint format
     says: str | None = None  # words that the error of every Spark version, or one of its causes, contains
+    missing: tuple[str, ...] = ()  # the other files of the chain that are missing
 
 
 class FileDamage(NamedTuple):

@@ -99,6 +99,7 @@ _HINTS = (
 _ESCAPED = 17  # characters before a name: a parenthesis, a quote, and what escapes it in JSON in JSON in JSON
 _JSON_KEY = re.compile(r'"([\w.%+ -]*+)"\s*+:\s*+"((?:[^"\\]++|\\.)*+)', re.S)
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+_NUMBERED = re.compile(r"((?:.*/)?)(0|[1-9]\d{0,17})((?!\d)[^/]*|/\D*)", re.S)
 
 
 def escape_unprintable(text: str) -> str:
@@ -123,6 +124,64 @@ def ranges(spans: Sequence[tuple[int, int]], most: int = 4) -> str:
     shown = [str(a) if a == b else f"{a} to {b}" for a, b in spans[:most]]
     more = f" and {len(spans) - most} more" if len(spans) > most else ""
     return ", ".join(shown) + more
+
+
+def name_files(paths: Sequence[str], count: int | None = None, most: int = 6) -> str:
+    """``state/0/0/7.delta to 10.delta``, ``6.delta in state/0/0 to state/0/3``: runs of numbers in names and folders.
+
+    ``count`` is how many files there are, where ``paths`` are only the first of them; ``most`` parts are named.
+    """
+    total = len(paths) if count is None else count
+    if total <= 2:
+        return " and ".join(paths)
+    in_folder: dict[str, list[str]] = {}
+    for path in dict.fromkeys(paths):
+        folder, slash, name = path.rpartition("/")
+        in_folder.setdefault(folder + slash, []).append(name)
+    folders: dict[tuple[str, ...], list[str]] = {}
+    for folder, names in in_folder.items():
+        folders.setdefault(tuple(names), []).append(folder)
+    parts: list[tuple[str, int]] = []
+    for shared, alike in folders.items():
+        runs = _find_runs(shared)
+        if len(alike) == 1 or (len(alike) == 2 and len(shared) == 1):
+            parts += [(folder + text, number) for folder in alike for text, number in runs]
+        else:
+            places = [text for text, _ in _find_runs(sorted((f.rstrip("/") for f in alike), key=_sort_numbered))]
+            more = [f"other folders, {len(alike):,} in all"] if len(places) > most else []
+            where = join_texts([*places[:most], *more])
+            parts += [(f"{text} in {where}", number * len(alike)) for text, number in runs]
+    left = total - sum(number for _, number in parts[:most])
+    shown = [*(text for text, _ in parts[:most]), *([plural(left, "more file")] if left else [])]
+    return "; ".join(shown) if any(" in " in text for text in shown) else join_texts(shown)
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(text for text in (", ".join(texts[:-1]), *texts[-1:]) if text)
+
+
+def _split_numbered(name: str) -> tuple[str, str, str]:
+    match = _NUMBERED.fullmatch(name)
+    return (match[1], match[2], match[3]) if match else (name, "", "")
+
+
+def _sort_numbered(name: str) -> tuple[str, str, int]:
+    before, number, after = _split_numbered(name)
+    return before, after, int(number or -1)
+
+
+def _find_runs(names: Sequence[str]) -> list[tuple[str, int]]:
+    """Texts of names, one for three or more that count up by one; and how many names each stands for."""
+    runs: list[list[tuple[str, str, str]]] = []
+    for name in names:
+        before, number, after = _split_numbered(name)
+        if runs and number and runs[-1][-1] == (before, str(int(number) - 1), after):
+            runs[-1].append((before, number, after))
+        else:
+            runs.append([(before, number, after)])
+    spans = [[run] if len(run) > 2 else [[part] for part in run] for run in runs]
+    return [(" to ".join(dict.fromkeys(("".join(of[0]), "".join(of[-1])))), len(of)) for span in spans for of in span]
 
 
 def span(noun: str, first: int, last: int) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
+from ckpt.texts import name_files
+
 
 class Blank(Enum):
     """A blank that ckpt fills in once it knows the checkpoint; until then a text shows its value."""
@@ -62,10 +64,8 @@ class Known:
             return self.checkpoint
         if not self.paths:
             return None
-        first, *others = self.paths
+        first = self.paths[0]
         if blank is Blank.BATCH:
             numbers = "".join(char if char.isdecimal() else " " for char in first.rpartition("/")[2]).split()
             return numbers[0] if numbers else None
-        if not others:
-            return first or "the checkpoint"
-        return f"{first} and {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more files"
+        return name_files(self.paths) or "the checkpoint"

@@ -41,7 +41,7 @@ def left_out(first: int | None = None, last: int | None = None, *, dropped_by: t
     return RowsEffect(RowCost.LEFT_OUT, None if first is None else (first, first if last is None else last), dropped_by)
 
 
-_MOST_PATHS = 100  # that an instruction names: findings have the others
+_MOST_PATHS = 1000  # that an instruction names: findings have the others
 
 
 class Do(StrEnum):

@@ -334,7 +334,7 @@ def _rate_findings(
     for finding in (*spoken_of, *stored):
         if finding.key not in findings:
             findings[finding.key] = add_query_id(finding, sink)
-            places.setdefault(finding.diagnosis.code, []).append(finding.path)
+            places.setdefault(finding.diagnosis.code, []).extend((finding.path, *finding.others))
     shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}
     here = {code: replace(known, paths=tuple(paths)) for code, paths in places.items()}

@@ -1,6 +1,7 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ckpt import settings
 from ckpt.advice import Advice
@@ -18,6 +19,7 @@ from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
+from ckpt.texts import span
 from ckpt.versions import Progress
 
 _STATE_DIAGNOSES = {  # of what is not simply a damaged file
@@ -72,9 +74,7 @@ def load_state(start: Start) -> Forecast | None:
     if not failing:
         return _count_unique_ids(start) or _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
-    advise_folder = remedies.lost_state(start.checkpoint)
-    damages = (_make_finding(start, damage, advise_folder) for damage, _ in failing)
-    because = [without_ids] if without_ids else [*damages]
+    because = [without_ids] if without_ids else _make_findings(start, [damage for damage, _ in failing])
     for _, failure in failing:
         if failure.at_start:
             return start.ends(Outcome.FAILS_AT_START, *because, error=failure.words)
@@ -277,6 +277,14 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
     return None
 
 
+def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding]:
+    advise_folder = remedies.lost_state(start.checkpoint)
+    first, *others = (_make_finding(start, damage, advise_folder) for damage in damages)
+    if first.diagnosis is diagnoses.state.STATE_CHAIN_HOLE:
+        first = replace(first, detail=first.detail + _compare_ends(start))
+    return [first, *others]
+
+
 def _make_finding(start: Start, damage: StateDamage, advise_folder: Callable[[str], Advice | None]) -> Finding:
     if damage.kind is DamageKind.OTHER_CODEC:
         detail = f"{damage.path}: {damage.detail}"
@@ -285,7 +293,21 @@ def _make_finding(start: Start, damage: StateDamage, advise_folder: Callable[[st
     diagnosis = diagnoses.state.STATE_SST_MISSING if of_sst else _STATE_DIAGNOSES.get(damage.kind, damaged)
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
     advice = advise_folder(damage.path) if is_folder else None
-    return Finding(diagnosis, damage.path, damage.detail, advice)
+    return Finding(diagnosis, damage.path, damage.detail, advice, others=damage.missing)
+
+
+def _compare_ends(start: Start) -> str:
+    """Name the likely cause where all state ends at one version, which several batches have been committed since."""
+    stores = (store for _, store in start.checkpoint.stores())
+    ends = {partition.newest_version for store in stores for partition in store.partitions}
+    needed = start.checkpoint.state.needed_version if start.checkpoint.state else None
+    (end, *others) = ends or (None,)
+    if others or not end or not needed or end + 1 >= needed:
+        return ""
+    return (
+        f"; state/ ends at version {end} everywhere, the logs at batch {start.latest}: it may be an older copy, or the "
+        f"sink has passed {span('batch', end, needed - 1)} over"
+    )
 
 
 def write_descriptions(start: Start) -> Forecast | None:

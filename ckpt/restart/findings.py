@@ -84,6 +84,7 @@ class Finding(Record):
     detail: str  # what was seen here, one line
     advice: Advice | None = None  # where this place knows better than the diagnosis
     minor: bool = False  # a note, whatever the diagnosis: about batches further back, or what is usual
+    others: tuple[str, ...] = ()  # the files that have to come back with this one
 
     @property
     def remedy(self) -> str | None:

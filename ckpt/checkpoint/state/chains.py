@@ -7,6 +7,7 @@ snapshot of exactly this version and unique id, or the lineage that its changelo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from ckpt import settings
@@ -18,6 +19,7 @@ from ckpt.formats.statefiles import LZ4, Lineage, parse_lineage
 from ckpt.model import CommitLog, OffsetLog, Provider
 from ckpt.storage.base import ReadRequest
 
+_NAMED = 1000  # missing files of a chain that are named
 _HEAD = 1 << 16  # bytes from the beginning of a changelog that surely hold its first block, with the lineage
 
 
@@ -33,14 +35,15 @@ class Chain(NamedTuple):
 
     snapshot: FileId | None
     logs: tuple[FileId, ...]  # that are there, up to the first hole
-    hole: FileId | None = None  # the first log that is not there
+    missing: tuple[FileId, ...] = ()  # the logs that are not there; of very many the first
     holes: int = 0  # how many are not there
+    after: tuple[FileId, ...] = ()  # logs that are there, after the first hole
     lost_snapshot: FileId | None = None  # format 2: the lineage begins at a snapshot that is not there
 
     @property
     def complete(self) -> bool:
         """True if every file is there."""
-        return self.hole is None and self.lost_snapshot is None
+        return not self.missing and self.lost_snapshot is None
 
 
 def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None = None) -> Chain:
@@ -60,7 +63,7 @@ def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None =
     if steps[0][0] == 1:
         return _chain_by_lineage(names, None, steps)
     chain = _chain_by_lineage(names, None, steps[1:])
-    return Chain(None, chain.logs, chain.hole, chain.holes, lost_snapshot=steps[0])
+    return chain._replace(lost_snapshot=steps[0])
 
 
 def fallbacks(names: StoreNames, target: WantedVersion, chain: Chain) -> list[Chain]:
@@ -80,7 +83,7 @@ def fallbacks(names: StoreNames, target: WantedVersion, chain: Chain) -> list[Ch
         chains = [
             _chain_by_lineage(names, snapshot, [*logs, *chain.logs]) for snapshot, logs in ways if logs is not None
         ]
-    return [candidate for candidate in chains if candidate.complete] if chain.hole is None else []
+    return [candidate for candidate in chains if candidate.complete] if not chain.missing else []
 
 
 def _chain_by_number(names: StoreNames, snapshot: FileId | None, version: int) -> Chain:
@@ -91,15 +94,20 @@ def _chain_by_number(names: StoreNames, snapshot: FileId | None, version: int) -
     if not holes:
         return Chain(snapshot, tuple(there))
     whole = next((i for i, (version_there, _) in enumerate(there) if version_there != base + 1 + i), len(there))
-    return Chain(snapshot, tuple(there[:whole]), (base + 1 + whole, None), holes)
+    numbers = {log[0] for log in there}
+    gone = (number for number in range(base + 1, version + 1) if number not in numbers)
+    missing = tuple((number, None) for number in islice(gone, _NAMED))
+    return Chain(snapshot, tuple(there[:whole]), missing, holes, tuple(there[whole:]))
 
 
 def _chain_by_lineage(names: StoreNames, snapshot: FileId | None, logs: Sequence[FileId]) -> Chain:
     """The logs of a lineage, format 2."""
-    holes = [i for i, log in enumerate(logs) if log not in names.logs]
-    if not holes:
+    missing = tuple(log for log in logs if log not in names.logs)
+    if not missing:
         return Chain(snapshot, tuple(logs))
-    return Chain(snapshot, tuple(logs[: holes[0]]), logs[holes[0]], len(holes))
+    first = logs.index(missing[0])
+    after = tuple(log for log in logs[first:] if log in names.logs)
+    return Chain(snapshot, tuple(logs[:first]), missing[:_NAMED], len(missing), after)
 
 
 def _find_lineage_before(names: StoreNames, snapshot: FileId | None, first: FileId) -> list[FileId] | None:

@@ -13,6 +13,7 @@ from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.statefiles import CHECKSUM
 from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
 from ckpt.storage.base import Listing
+from ckpt.texts import name_files
 
 _HARMLESS = (DamageKind.VERSION_1, DamageKind.CHECKSUM_DIFFERS)
 
@@ -91,7 +92,9 @@ def load_stores(
     loads = tuple(_mark_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
     unverified = sum(file.path in verified.unknown for file in looked_at)
     if not fully_read.files:
-        unverified += sum(len(chain.logs) + (chain.snapshot is not None) for chain in chains.values()) - len(looked_at)
+        unverified += sum(
+            len(chain.logs) + len(chain.after) + (chain.snapshot is not None) for chain in chains.values()
+        ) - len(looked_at)
     return loads, unverified
 
 
@@ -104,7 +107,7 @@ def _order_files(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
         if chain.snapshot is not None:
             yield store.snapshot(chain.snapshot)
     for store, chain in chains.items():
-        yield from map(store.log, chain.logs[:-1])
+        yield from map(store.log, (*chain.logs[:-1], *chain.after))
 
 
 def _find_rescued(
@@ -189,8 +192,10 @@ def _find_damages(
                 yield _make_damage(store, target, verdict, f"{SSTS}/{sst}", StateFileKind.SST)
     for log in chain.logs if verified.wrong or names.checksums else ():
         yield from _find_file_damages(store, target, names.logs[log], names.log_kind, verified)
-    if chain.hole is not None:
+    if chain.missing:
         yield _describe_hole(store, target, chain)
+    for log in chain.after:
+        yield from _find_file_damages(store, target, names.logs[log], names.log_kind, verified)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{store.folder}/{blocked}"):
         detail = f"a folder has the name of the file of version {target.version + 1}, which is to be written"
@@ -256,18 +261,17 @@ def judge_ssts(
 
 
 def _describe_hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
-    """The first log that is not there; where a store keeps no changelogs it is its snapshot that is missing."""
-    assert chain.hole is not None
-    names = store.names
-    version, unique_id = chain.hole
-    kind = names.log_kind
+    """The logs that are not there; where a store keeps no changelogs it is its snapshot that is missing."""
+    names, missing, holes = store.names, chain.missing, chain.holes
+    kind, this = names.log_kind, (target.version, target.unique_id)
     if names.log_kind is StateFileKind.CHANGELOG and not names.logs:
-        kind, version, unique_id = names.snapshot_kind, target.version, target.unique_id
-    stem = str(version) if unique_id is None else f"{version}_{unique_id}"
-    detail = f"version {target.version} cannot be loaded without it"
-    if chain.holes > 1 and kind is names.log_kind:
-        detail += f"; {chain.holes - 1} more of its kind are missing"
-    return _make_damage(store, target, Verdict(DamageKind.MISSING, detail), f"{stem}.{kind}", kind)
+        kind, missing, holes = names.snapshot_kind, (this,), 1
+    stems = (str(version) if unique_id is None else f"{version}_{unique_id}" for version, unique_id in missing)
+    files = [f"{stem}.{kind}" for stem in stems]
+    what = "it" if holes == 1 else name_files(files, holes)
+    verdict = Verdict(DamageKind.MISSING, f"version {target.version} cannot be loaded without {what}")
+    damage = _make_damage(store, target, verdict, files[0], kind)
+    return replace(damage, missing=tuple(f"{store.folder}/{name}" for name in files[1:]))
 
 
 def _make_damage(

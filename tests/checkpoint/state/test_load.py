@@ -52,11 +52,12 @@ def test_a_first_batch_loads_nothing_so_nothing_can_be_wrong(latest, committed) 
     assert inventory.damages == ()
 
 
-def test_a_hole_is_named_with_the_number_of_others() -> None:
+def test_all_that_is_missing_is_named() -> None:
     damage = only(Place(hdfs_store([1, 4, 6])).inventory(conf=OF_HDFS).damages)
 
     assert (damage.kind, damage.path, damage.version) == (DamageKind.MISSING, "state/0/0/2.delta", 6)
-    assert "2 more" in damage.detail
+    assert damage.missing == ("state/0/0/3.delta", "state/0/0/5.delta")
+    assert damage.detail == "version 6 cannot be loaded without 2.delta, 3.delta and 5.delta"
 
 
 def test_a_hole_below_the_snapshot_does_not_matter() -> None:
