@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from ckpt.errors import StorageError, one_line
 from ckpt.formats.limits import LARGEST_CHANGE, refuse_too_large
-from ckpt.formats.sidecars import build_hadoop_sidecar, hadoop_sidecar_name
+from ckpt.formats.sidecars import build_hadoop_sidecar, sidecar as sidecar
 from ckpt.storage import Listing, ReadRequest, Storage
 from ckpt.storage.changed import ChangedStorage, Content, Elsewhere
 
@@ -136,12 +136,6 @@ def _plan_checksums(listing: Listing, path: str, data: bytes, like: str | None) 
     folder = path.rpartition("/")[0]
     if any(name.startswith(".") and name.endswith(".crc") for name in listing.in_folder(folder)):
         yield FileStep(sidecar(path), None, build_hadoop_sidecar(data), like=like)
-
-
-def sidecar(path: str) -> str:
-    """The path of a file's hidden checksum file."""
-    folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}{hadoop_sidecar_name(name)}"
 
 
 def view_changed(

@@ -8,7 +8,9 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 from ckpt.checkpoint.pipelines import FlowVersion
+from ckpt.formats.metadata import build_metadata
 from ckpt.formats.names import BatchNames
+from ckpt.formats.sidecars import HadoopChecksums
 from ckpt.formats.sourcelogs import SourceFile
 from ckpt.model import (
     CommitLog,
@@ -124,6 +126,9 @@ class Checkpoint(Value):
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match their log file
+    metadata_checksums: HadoopChecksums | None = None  # of a ``metadata`` that is missing, or names no query
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Files that are missing, by path, and those beside them that have their bytes, as their checksum files prove."""
     source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
     source_snapshots: Mapping[str, RocksDBSnapshot | Unreadable] = field(default_factory=dict)
@@ -173,6 +178,11 @@ class Checkpoint(Value):
     def query_id(self) -> str | None:
         """The id in ``metadata``, where it can be read."""
         return self.metadata.query_id if isinstance(self.metadata, QueryMetadata) else None
+
+    def had_id(self, query_id: str) -> bool | None:
+        """Tell whether a lost ``metadata`` had this id, by the checksums that stayed; None where there are none."""
+        known = self.metadata_checksums
+        return None if known is None else known.match(build_metadata(query_id))
 
     @property
     def conf(self) -> Mapping[str, str]:

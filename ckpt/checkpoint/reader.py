@@ -20,6 +20,7 @@ from ckpt.checkpoint.checkpoint import (
     Log,
 )
 from ckpt.checkpoint.pipelines import find_live_versions, find_version, list_if_there, parse_flow, parse_version
+from ckpt.checkpoint.renamed import find_renamed
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.kind import SourceType
@@ -32,7 +33,18 @@ from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.rocksdb import parse_snapshot
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
-from ckpt.model import CommitLog, Fault, Json, Kind, Location, OffsetLog, RocksDBSnapshot, StateInventory, Unreadable
+from ckpt.model import (
+    CommitLog,
+    Fault,
+    Json,
+    Kind,
+    Location,
+    OffsetLog,
+    QueryMetadata,
+    RocksDBSnapshot,
+    StateInventory,
+    Unreadable,
+)
 from ckpt.storage import Folder, Listing, ReadRequest, Root, Storage, open_storage
 from ckpt.storage.base import NOT_FOLLOWED, Oddity
 from ckpt.storage.local import is_gone
@@ -311,6 +323,8 @@ class _Reading:
             kind=_judge_kind(offset_log, commit_log, state),
             state=state,
             stale_sidecars=self._find_stale_sidecars(raw),
+            metadata_checksums=self._read_metadata_checksums(query),
+            renamed=find_renamed(self.listing, self._read),
             source_entries=self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids)),
             source_snapshots=self._read_source_snapshots(offset_log.newest),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
@@ -428,7 +442,7 @@ class _Reading:
 
     def _find_stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that do not match their file, for the log files that were read."""
-        beside = {path: _sidecar_path(path) for path in raw if self.listing.info(_sidecar_path(path))}
+        beside = {path: sidecars.sidecar(path) for path in raw if self.listing.info(sidecars.sidecar(path))}
         checksums = self._read(list(beside.values()))
         stale = []
         for path, sidecar in beside.items():
@@ -439,6 +453,14 @@ class _Reading:
                     stale.append(sidecar)
         return tuple(stale)
 
+    def _read_metadata_checksums(self, query: QueryMetadata | Unreadable | None) -> sidecars.HadoopChecksums | None:
+        """The checksums of a ``metadata`` that is missing, or names no query; None where nothing was kept."""
+        path = sidecars.sidecar(METADATA)
+        if (isinstance(query, QueryMetadata) and metadata.is_query_id(query.query_id)) or not self._size_of(path):
+            return None
+        checksums = sidecars.parse_hadoop_sidecar(path, self._read([path])[path] or b"")
+        return None if isinstance(checksums, Unreadable) or not checksums.values else checksums
+
 
 def _find_uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[int]:
     """The newest planned batches without a commit, each with the one before it.
@@ -448,12 +470,6 @@ def _find_uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[i
     done = frozenset(committed)
     indexes = [index for index, batch_id in enumerate(planned) if index and batch_id not in done][-_UNCOMMITTED:]
     return {planned[i] for index in indexes for i in (index - 1, index)}
-
-
-def _sidecar_path(path: str) -> str:
-    folder, _, name = path.rpartition("/")
-    hidden = sidecars.hadoop_sidecar_name(name)
-    return f"{folder}/{hidden}" if folder else hidden
 
 
 def _judge_kind(offset_log: Log[OffsetLog], commit_log: Log[CommitLog], state: StateInventory | None) -> Kind:

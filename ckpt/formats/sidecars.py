@@ -54,6 +54,12 @@ def hadoop_sidecar_name(name: str) -> str:
     return f".{name}.crc"
 
 
+def sidecar(path: str) -> str:
+    """The path of a file's hidden checksum file."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{hadoop_sidecar_name(name)}"
+
+
 def shown_name(name: str) -> str:
     """The name of the file that a name stands for: ``N`` for ``N`` itself and for its hidden ``.N.crc``."""
     hidden = len(name) > 5 and name.startswith(".") and name.endswith(".crc")

@@ -22,6 +22,7 @@ from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
 from ckpt.restart.findings import Asked, Finding, Forecast, Outcome, Severity
+from ckpt.restart.remedies import name_renamed
 from ckpt.restart.rules import forecast
 from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
@@ -262,7 +263,8 @@ def judge(
         *more,
     ]
     known = gather_known(checkpoint, sink_outlook, files)
-    judged = _rate_findings((*forecasts, *remedied), (*counted, *remedied), progress, stored, sink_outlook, known)
+    spoken = ((*forecasts, *remedied), (*counted, *remedied))
+    judged = _rate_findings(checkpoint, *spoken, progress, stored, sink_outlook, known)
     return Inspection(
         checkpoint,
         progress,
@@ -317,6 +319,7 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
 
 
 def _rate_findings(
+    checkpoint: Checkpoint,
     forecasts: Sequence[Forecast],
     counted: Sequence[Forecast],
     progress: Asked,
@@ -333,7 +336,7 @@ def _rate_findings(
     places: dict[str, list[str]] = {}
     for finding in (*spoken_of, *stored):
         if finding.key not in findings:
-            findings[finding.key] = add_query_id(finding, sink)
+            findings[finding.key] = name_renamed(add_query_id(finding, sink), checkpoint)
             places.setdefault(finding.diagnosis.code, []).extend((finding.path, *finding.others))
     shown = {finding.key for finding in stored}
     notes = {f.key for f in spoken_of} - {f.key for forecast in counted for f in forecast.because}

@@ -6,17 +6,21 @@ together.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from ckpt import settings
-from ckpt.advice import Advice, Known, Words, advise
+from ckpt.advice import Advice, Instruction, Known, Words, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
+from ckpt.checkpoint.renamed import GZIPPED
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
+from ckpt.formats.sidecars import shown_name, sidecar
 from ckpt.model import Json
 from ckpt.restart.book import BOOK, put_back
+from ckpt.restart.findings import Finding
 from ckpt.storage.locations import local_path
 from ckpt.texts import quote_path, span
 from ckpt.versions import RULES
@@ -84,6 +88,29 @@ def repair_offsets(batch_ids: Sequence[int]) -> Advice:
     named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
     paths = tuple(f"{OFFSETS}/{batch}" for batch in batch_ids)
     return BOOK.advise("repair", path=named).fill(Known(paths=paths))
+
+
+def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
+    """Say of a missing file which file has its bytes, as the checksums that stayed prove, in place of other advice."""
+    if not checkpoint.renamed:
+        return finding
+    folder, slash, name = finding.path.rpartition("/")
+    missing = f"{folder}{slash}{shown_name(name)}"
+    advice = finding.advice or finding.diagnosis.advice
+    steps = advice.all_steps() if advice is not None else ()
+    from_copy = {path for step in steps if isinstance(step.do, Instruction) for path in step.do.paths}
+    wanted = {missing, *from_copy}  # files, or folders of which some are missing
+    lost = next((path for path in checkpoint.renamed if path in wanted or path.rpartition("/")[0] in from_copy), None)
+    if lost is None:
+        return finding
+    other, here = checkpoint.renamed[lost], local_path(checkpoint.uri)
+    detail = f"{finding.detail}; {other} has the bytes of {lost}, as {sidecar(lost)} proves"
+    parts = {"lost": lost, "other": other}
+    if here is None:
+        return replace(finding, detail=detail, advice=BOOK.advise("renamed", **parts))
+    source, target = (quote_path(f"{here.rstrip('/')}/{path}") for path in (other, lost))
+    way = "renamed_and_gzipped" if other.endswith(GZIPPED) else "renamed_here"
+    return replace(finding, detail=detail, advice=BOOK.advise(way, **parts, source=source, target=target))
 
 
 def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> Advice:

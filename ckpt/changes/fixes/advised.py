@@ -6,6 +6,7 @@ from itertools import chain
 
 from ckpt.advice import Advice, Call, Do, Hole, Instruction, Step, advise, call, do, run, words
 from ckpt.changes.fixes.repair import FixName, RepairPlan, plan_repairs
+from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError
 from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
@@ -22,7 +23,8 @@ def advise_instead(plan: RepairPlan) -> Advice:
     inspection, errors = plan.inspection, _list_errors(plan.inspection)
     once_more = call("repair", inspection.checkpoint.uri).but(deep=inspection.deep or None)
     if plan.found_id is not None:
-        this = words("Only one query has written to the sink. If it is this one, write metadata again with its id.")
+        is_proven = inspection.checkpoint.had_id(plan.found_id)
+        this = BOOK.text("id_of_only_query") if not is_proven else BOOK.text("id_proven", file=sidecar(METADATA))
         return advise(run(once_more.but(query_id=plan.found_id), this))
     if plan.lacks_id:
         write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))

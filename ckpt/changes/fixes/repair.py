@@ -33,7 +33,7 @@ from ckpt.changes.fixes.newest_records import (
     draft_real_time,
 )
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
-from ckpt.changes.fixes.tidy import Tidied, draft_tidying, tidy
+from ckpt.changes.fixes.tidy import draft_tidying, put_back_renamed, refuse_disproved_id, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
 from ckpt.changes.steps import view_changed
@@ -144,6 +144,8 @@ def repair(
     def plan(storage: Storage) -> RepairPlan:
         log = ask_sink(sink, uri, storage_options or {})
         planned = plan_repairs(storage, query_id, way, sparks, leftovers=leftovers, sink=log)
+        if query_id is not None:
+            refuse_disproved_id(planned.inspection.checkpoint, query_id)
         return replace(planned, query_id=query_id, leftovers=leftovers)
 
     return run_change(RepairPlan, plan, uri, storage_options, sparks, **how)
@@ -167,15 +169,21 @@ def plan_repairs(
     checkpoint, blank = inspection.checkpoint, RepairPlan(inspection=inspection, needed=True)
     if checkpoint.unfinished:
         return replace(blank, refused=NEVER_FINISHED)
-    tidied = tidy(checkpoint, storage, query_id, temporary=leftovers)
-    has_id = checkpoint.offsets.latest is None or is_query_id(checkpoint.query_id or "")
+    renamed = put_back_renamed(checkpoint, storage)
+    if renamed:  # the rest is planned on what is then there
+        storage_then = view_changed(storage, checkpoint.listing, renamed[0].steps)
+        whole = read_checkpoint(storage_then, batches=0)
+        tidied = (*renamed, *tidy(whole, storage_then, query_id, temporary=leftovers))
+    else:
+        whole, tidied = checkpoint, tidy(checkpoint, storage, query_id, temporary=leftovers)
+    has_id = whole.offsets.latest is None or is_query_id(whole.query_id or "")
     if query_id is None and not has_id:
-        only, lost = sink.only_query if sink is not None else None, BOOK.text("lost_id")
+        only, lost = sink.find_query(checkpoint) if sink is not None else None, BOOK.text("lost_id")
         refused = (_refuse(FixName.TIDY, inspection, lost),)
         return replace(blank, refused=lost, lacks_id=True, ways=refused, found_id=only.app_id if only else None)
     ways: tuple[Fix, ...] = ()
     if choose in ONLY_IF_CHOSEN or tidied or find_failing(inspection) or find_trouble(inspection):
-        planned = _plan_ways(storage, inspection, tidied, versions, choose)
+        planned = _plan_ways(storage, inspection, draft_tidying(whole, tidied), versions, choose)
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned)
     possible = [way for way in ways if way.cost is not None]
     if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
@@ -208,11 +216,11 @@ def _adapt_to_sink(way: Fix, sink: SinkLog | None, storage: Storage) -> Fix:
 def _plan_ways(
     storage: Storage,
     inspection: Inspection,
-    tidied: tuple[Tidied, ...],
+    first: Draft | None,
     versions: Sequence[Spark],
     choose: FixName | None,
 ) -> Iterator[Fix]:
-    """Plan to tidy up if that alone will do, or else every other fix after it."""
+    """Plan to tidy up, ``first``, if that alone will do, or else every other fix after it."""
 
     def plan_way(name: FixName, drafts: Iterator[Draft], rule: Rule) -> Fix | None:
         try:
@@ -224,7 +232,6 @@ def _plan_ways(
         draft, plan = planned
         return Fix(name=name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
 
-    first = draft_tidying(inspection.checkpoint, tidied)
     way = plan_way(FixName.TIDY, iter([first] if first else []), MORE_STARTS)
     if way is not None and way.cost is not None:
         yield way

@@ -14,6 +14,7 @@ from ckpt.changes.plan import STOP_FIRST, First, Replay
 from ckpt.changes.rewind.files_after import state_above
 from ckpt.changes.steps import FileStep, plan_removals, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
+from ckpt.checkpoint.renamed import unpack
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.errors import UsageError
@@ -55,7 +56,8 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     commits, orphans = checkpoint.commits, tuple(_find_orphans(checkpoint))
     cannot_be_read = isinstance(commits.entries.get(commits.latest or 0), Unreadable)
     kept = sidecar(f"{COMMITS}/{commits.latest}") if cannot_be_read else None  # it may tell what the commit was
-    stale = tuple(path for path in checkpoint.stale_sidecars if path != kept)
+    written = None if query_id is None else sidecar(METADATA)  # its checksums stay where they prove the id
+    stale = tuple(path for path in checkpoint.stale_sidecars if path not in (kept, written))
     # what has another checksum may be damaged, and a batch whose offsets or commit are lost is planned or run again
     lost = (f"{OFFSETS}/", *(sidecar(f"{COMMITS}/{batch}") for batch in find_lost_commits(checkpoint)))
     no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
@@ -74,13 +76,27 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     }
     sidecar_steps = tuple(FileStep(path, storage.read(path), None) for path in sidecars)
     every = (
-        Tidied("write metadata", tuple(_write_metadata(checkpoint, storage, query_id))),
+        Tidied(_write(checkpoint, query_id), tuple(_write_metadata(checkpoint, storage, query_id))),
         *(Tidied(what, tuple(plan_removals(storage, listing, paths))) for what, paths in removed.items()),
         Tidied("remove checksum files that match no file", sidecar_steps, proven=no_batch_lost),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
         Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers)), proven=True),
     )
     return tuple(tidied for tidied in every if tidied.steps)
+
+
+def put_back_renamed(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, ...]:
+    """Write missing files again from those that have their bytes, as the checksums that stayed prove."""
+    steps: list[FileStep] = []
+    logs = checkpoint.offsets, checkpoint.commits
+    odd_names = {f"{log.folder}/{name}" for log in logs for name in log.names.odd}  # which Spark takes for batches
+    for path, name in checkpoint.renamed.items():
+        data = storage.read(name)
+        whole = unpack(name, data)
+        steps.append(FileStep(path, None, whole, name if whole == data else None, name))
+        steps += plan_removals(storage, checkpoint.listing, odd_names & {name})
+    names = ", ".join(f"{path} from {name}" for path, name in checkpoint.renamed.items())
+    return (Tidied(f"write again, as checksums prove, {names}", tuple(steps), proven=True),) if steps else ()
 
 
 def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:
@@ -120,6 +136,17 @@ def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
         batch = name[1:-4]
         if name[0] == "." and name.endswith(".crc") and batch.isascii() and batch.isdigit() and int(batch) > newest:
             yield int(batch)
+
+
+def _write(checkpoint: Checkpoint, query_id: str | None) -> str:
+    is_proven = query_id is not None and checkpoint.had_id(query_id.lower())
+    return f"write metadata with the id that {sidecar(METADATA)} proves" if is_proven else "write metadata"
+
+
+def refuse_disproved_id(checkpoint: Checkpoint, query_id: str) -> None:
+    """Raise UsageError where the checksums of a lost ``metadata`` show that it had another id."""
+    if checkpoint.had_id(str(UUID(query_id))) is False:
+        raise UsageError(BOOK.text("disproved_id", query_id=query_id, checksums=sidecar(METADATA)))
 
 
 def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | None) -> Iterator[FileStep]:

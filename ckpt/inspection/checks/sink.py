@@ -11,10 +11,11 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 from ckpt.advice import Advice, Code, Do, Words, advise, do, join, words
-from ckpt.checkpoint.checkpoint import FIRST_START, Checkpoint
+from ckpt.checkpoint.checkpoint import FIRST_START, METADATA, Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.state.ranges import ranges_of
 from ckpt.formats.names import COMPACT, compactible_id
+from ckpt.formats.sidecars import sidecar
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog, SinkWriter
 from ckpt.model import PlannedBatch, Unreadable
@@ -23,7 +24,7 @@ from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast
 from ckpt.restart.sinks import WITH_TXN_APP_ID, Seen, Sink
 from ckpt.storage.locations import local_path
-from ckpt.texts import batch_ranges, quote_path, span
+from ckpt.texts import batch_ranges, plural_of, quote_path, span
 from ckpt.versions import Progress
 
 Batches = tuple[int, int]  # the first and the last of a row of batches
@@ -62,6 +63,7 @@ class SinkOutlook:
     query_id: Annotated[str | None, "the id that a lost `metadata` had, if only one query has written to the table"] = (
         None
     )
+    id_file: str | None = None  # that proves that id
     needs_noop: bool = False  # one start into ``noop`` has to come first, or the query fails
     keeps_no_ids: bool = False  # no query ever wrote to it by batch id, so it drops none
     by_code: bool = False  # it holds if foreachBatch of the query writes there with a txnAppId
@@ -106,7 +108,7 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
         known = replace(log, rules=WITH_TXN_APP_ID, writers=(replace(code, app_id=checkpoint.query_id or ""),))
         return _name_code(foresee_sink(checkpoint, forecasts, known), log, code)
     if log.sink.is_by_query and checkpoint.query_id is None and checkpoint.offsets.latest is not None:
-        return _guess_query(log)
+        return _guess_query(checkpoint, log)
     writer = log.writer(checkpoint.query_id)
     last = writer.last_batch if writer else log.last_batch
     if start is None:
@@ -235,23 +237,29 @@ def _find_start(forecasts: Sequence[Forecast], modes: Iterable[Progress]) -> _St
     return min(starts, key=lambda start: (start.batch, not start.again), default=None)
 
 
-def _guess_query(log: SinkLog) -> SinkOutlook:
+def _guess_query(checkpoint: Checkpoint, log: SinkLog) -> SinkOutlook:
     """Without the id it is unknown which transactions are those of the query, unless there is one candidate only."""
-    writer = log.only_query
+    writer = log.find_query(checkpoint)
     lost = "the checkpoint has no query id, by which the table knows its batches"
+    proof = None if checkpoint.metadata_checksums is None else sidecar(METADATA)
     if writer is None:
         count = len(log.writers)
-        who = "nobody" if count == 0 else f"{count} writers, of which none is certain to be this query"
+        none = "none is certain to be this query" if proof is None else f"none is this query, as {proof} shows"
+        who = "nobody" if count == 0 else f"{count} {plural_of(count, 'writer')}, of which {none}"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions are those of {who}")
-    sentence = f"{lost}; one query alone has written to it: {writer.app_id}, batch {writer.last_batch} last"
-    return SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=writer.last_batch, query_id=writer.app_id)
+    alone = "one query alone has written to it" if proof is None else f"this is the one that {proof} proves"
+    sentence = f"{lost}; {alone}: {writer.app_id}, batch {writer.last_batch} last"
+    outlook = SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=writer.last_batch, query_id=writer.app_id)
+    return replace(outlook, id_file=proof)
 
 
 def add_query_id(finding: Finding, outlook: SinkOutlook | None) -> Finding:
     """Add to a finding about a lost query id the id that the sink has."""
     if outlook is None or outlook.query_id is None or finding.diagnosis not in _LOST_ID:
         return finding
-    return replace(finding, advice=BOOK.advise("sink_query_id", query=outlook.query_id, last=str(outlook.last_batch)))
+    name = "sink_query_id" if outlook.id_file is None else "sink_proven_id"
+    known = BOOK.advise(name, query=outlook.query_id, last=str(outlook.last_batch), file=outlook.id_file)
+    return replace(finding, advice=known)
 
 
 def _compare_batches(

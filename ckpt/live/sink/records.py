@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
+from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.formats.names import CompactibleLog
 from ckpt.restart.sinks import NAMED_SINKS, SINKS, Sink
 
@@ -97,6 +98,12 @@ class SinkLog:
     def writer(self, app_id: str | None) -> SinkWriter | None:
         """The writer with this id."""
         return next((writer for writer in self.writers if writer.app_id == app_id), None)
+
+    def find_query(self, checkpoint: Checkpoint) -> SinkWriter | None:
+        """Find the query of a checkpoint that has lost its id: the one that its checksums prove, or the only one."""
+        if checkpoint.metadata_checksums is None:
+            return self.only_query
+        return next((writer for writer in self.writers if checkpoint.had_id(writer.app_id)), None)
 
     @property
     def only_query(self) -> SinkWriter | None:
