@@ -58,6 +58,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     kept = sidecar(f"{COMMITS}/{commits.latest}") if cannot_be_read else None  # it may tell what the commit was
     written = None if query_id is None else sidecar(METADATA)  # its checksums stay where they prove the id
     stale = tuple(path for path in checkpoint.stale_sidecars if path not in (kept, written))
+    later = find_later_batches(checkpoint)
     # what has another checksum may be damaged, and a batch whose offsets or commit are lost is planned or run again
     lost = (f"{OFFSETS}/", *(sidecar(f"{COMMITS}/{batch}") for batch in find_lost_commits(checkpoint)))
     no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
@@ -78,7 +79,12 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     every = (
         Tidied(_write(checkpoint, query_id), tuple(_write_metadata(checkpoint, storage, query_id))),
         *(Tidied(what, tuple(plan_removals(storage, listing, paths))) for what, paths in removed.items()),
-        Tidied("remove checksum files that match no file", sidecar_steps, proven=no_batch_lost),
+        Tidied(
+            "remove checksum files that match no file",
+            sidecar_steps,
+            of_later_batches=later is not None,
+            proven=no_batch_lost,
+        ),
         Tidied("remove state of later batches", tuple(plan_unread_removals(listing, newer)), of_later_batches=True),
         Tidied("remove temporary files", tuple(plan_unread_removals(listing, leftovers)), proven=True),
     )
@@ -117,13 +123,37 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         finished = BOOK.text(name, file=file, batch=latest, commit=commit)
         again = (Replay(latest, ranges, finished=True),)
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
-    assert latest is not None  # or nothing would be later
-    copied = BOOK.text("copy_of_later", latest=latest)
-    newer = checkpoint.state.newer if checkpoint.state else None
-    remembered = Seen(latest + 1, newer.last_version - 1 if newer else None)
-    sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, remembered))
-    replay = Replay(latest + 1, source_ranges(checkpoint.offsets.readable(latest), None), finished=True)
-    return Draft(does, Cost.MAY_LOSE, steps, 1, (replay,), (BOOK.text("end_first"), copied), First.SINK, any_sink=sinks)
+    newer, later = checkpoint.state.newer if checkpoint.state else None, find_later_batches(checkpoint)
+    first = 0 if latest is None else latest + 1
+    ids = (newer.last_version - 1 if newer else None, later.last if later else None)
+    last = max((batch for batch in ids if batch is not None), default=None)
+    copied = BOOK.text("copy_of_all") if latest is None else BOOK.text("copy_of_later", latest=latest)
+    sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(first, last)))
+    ended = checkpoint.offsets.readable(latest)
+    was_finished = newer is not None or (later is not None and later.finished)
+    replay = [Replay(first, source_ranges(ended, None), finished=was_finished)]
+    if latest is not None and latest not in checkpoint.commits:  # a later batch was planned, so this one was finished
+        ranges = source_ranges(checkpoint.offsets.readable(latest - 1), ended)
+        replay.insert(0, Replay(latest, ranges, finished=True))
+    warnings = (BOOK.text("end_first"), copied)
+    return Draft(does, Cost.MAY_LOSE, steps, len(replay), tuple(replay), warnings, First.SINK, any_sink=sinks)
+
+
+@dataclass(frozen=True, slots=True)
+class LaterBatches:
+    """Batches after the newest of the logs that were planned, as checksums of files that are gone show."""
+
+    last: int
+    finished: bool  # one of them at least
+
+
+def find_later_batches(checkpoint: Checkpoint) -> LaterBatches | None:
+    """Find batches that the logs do not have any more; None if no checksum tells of one."""
+    newest = max((*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]), default=-1)
+    planned, committed = ([i for i in _sidecar_batches(checkpoint, log) if i > newest] for log in (OFFSETS, COMMITS))
+    ids = (*planned, *committed)
+    # a batch is planned when the one before is finished
+    return LaterBatches(max(ids), bool(committed) or max(ids) > newest + 1) if ids else None
 
 
 def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
@@ -132,9 +162,14 @@ def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
     Hadoop gives a file its name before its checksum (``ChecksumFs.renameInternal``).
     """
     newest = max(checkpoint.commits.ids, default=-1)
-    for name in checkpoint.listing.in_folder(COMMITS):
+    return (batch for batch in _sidecar_batches(checkpoint, COMMITS) if batch > newest)
+
+
+def _sidecar_batches(checkpoint: Checkpoint, folder: str) -> Iterator[int]:
+    """The batches whose log file has, or had, a checksum file."""
+    for name in checkpoint.listing.in_folder(folder):
         batch = name[1:-4]
-        if name[0] == "." and name.endswith(".crc") and batch.isascii() and batch.isdigit() and int(batch) > newest:
+        if name[0] == "." and name.endswith(".crc") and batch.isascii() and batch.isdigit():
             yield int(batch)
 
 

@@ -1,7 +1,7 @@
 """``ckpt repair``: on every damaged sample each way that is offered helps as promised, and can be taken back."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,7 +48,7 @@ RECOMMENDED = {
     "damaged-missing-sst": (FixName.RUN_AGAIN, Cost.FINISHED_AGAIN),
     "damaged-missing-unique-ids": (FixName.RUN_AGAIN, Cost.FINISHED_AGAIN),
     "damaged-orphan-commit-crc": (FixName.TIDY, Cost.FINISHED_AGAIN),
-    "damaged-orphan-offset-crc": (FixName.TIDY, Cost.NOTHING),
+    "damaged-orphan-offset-crc": (FixName.TIDY, Cost.MAY_LOSE),
     "damaged-stale-crc": (FixName.TIDY, Cost.NOTHING),
     "damaged-state-ahead": (FixName.TIDY, Cost.MAY_LOSE),
 }
@@ -135,6 +135,50 @@ def test_a_query_id_that_is_there_is_not_replaced(ckpt: Ckpt, copy_of: CopyOf) -
     run = ckpt("repair", copy_of("stateless-4.2"), "--query-id", QUERY_ID)
     assert run.exit_code == 2
     assert "holds the id" in run.refusal()
+
+
+@pytest.mark.parametrize(
+    ("gone", "batches", "finished"),
+    [
+        (("offsets/5", "commits/5"), [5], True),
+        (("offsets/5", "commits/5", "offsets/.5.crc"), [5], True),
+        (("offsets/5", "commits/5", "commits/.5.crc"), [5], False),
+        (("offsets/5", "offsets/4", "commits/5", "commits/.5.crc", "commits/4", "commits/.4.crc"), [4], True),
+        (("offsets/5", "commits/5", "commits/4", "commits/.4.crc"), [4, 5], True),
+        ([f"{log}/{batch}" for log in ("offsets", "commits") for batch in range(6)], [0], True),
+    ],
+)
+def test_checksums_left_over_prove_that_their_batches_were_planned(
+    gone: Sequence[str], batches: list[int], finished: bool, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    """A start plans them once more: their rows are read again, and a sink that has their ids drops new ones."""
+    top = copy_of("stateless-4.2")
+    for path in gone:
+        (top / path).unlink()
+    document = ckpt("repair", top, "-o", "json").json()
+    assert [(way["name"], way["drops"]) for way in document["ways"] if way["recommended"]] == [("tidy", True)]
+    assert [part["batch"] for part in document["replay"]] == batches
+    assert document["replay"][-1]["finished"] is finished
+    before = facts(top)
+    refused = ckpt("repair", top, "--apply", "--grace", "0", "-o", "json").json()
+    assert (refused["applied"], facts(top)) == (False, before)
+
+
+def test_a_checksum_below_the_newest_batch_proves_nothing_lost(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    top = copy_of("stateless-4.2")
+    (top / "commits/2").unlink()
+    (top / "offsets/2").unlink()
+    best = plan_of(top).chosen
+    assert best is not None
+    assert (best.name, best.cost) == (FixName.TIDY, Cost.NOTHING)
+
+
+def test_a_batch_that_is_committed_is_read_again_under_a_new_id(copy_of: CopyOf) -> None:
+    top = copy_of("stateless-4.2")
+    (top / "offsets/5").unlink()
+    best = plan_of(top).chosen
+    assert best is not None
+    assert (best.name, best.cost) == (FixName.READ_AGAIN, Cost.FINISHED_AGAIN)
 
 
 def test_temporary_files_go_on_request_only(copy_of: CopyOf) -> None:
