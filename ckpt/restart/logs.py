@@ -2,6 +2,7 @@
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint, Log
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern
+from ckpt.checkpoint.sources.registry import share_no_kind
 from ckpt.formats.names import parse_java_long
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.text import quoted
@@ -144,7 +145,8 @@ def _check_number_of_sources(start: Start) -> Forecast | None:
     if after.names_sources:
         return None  # and so goes by names: ``Start.left_out``
     detail = f"{OFFSETS}/{start.predecessor} names {len(before.sources)}, {path} names {len(after.sources)}"
-    return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
+    diagnosis = diagnoses.logs.OF_OTHER_QUERY if share_no_kind(before, after) else diagnoses.logs.SOURCES_DIFFER
+    return start.fails(diagnosis, path, detail, messages.SOURCES_DIFFER)
 
 
 def recorded_settings(start: Start) -> Forecast | None:

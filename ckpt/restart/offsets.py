@@ -17,9 +17,10 @@ from ckpt.checkpoint.sources.registry import (
     decode_like,
     in_order,
     indexed,
-    kind_of,
+    is_of_other_kind,
     offset_of,
     offsets_of,
+    source_type,
 )
 from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
@@ -176,12 +177,11 @@ def _doubt(
         return None
     if new.text is None:
         return diagnoses.logs.SOURCES_DIFFER, "has no offset, and had one in"
-    if not (old.well_formed and new.well_formed):
+    if not (old.well_formed and new.well_formed) or (begin == NO_TOPIC_YET and is_kafka(end)):
         return None
-    if begin == NO_TOPIC_YET and is_kafka(end):
-        return None
-    if kind_of(begin) is not kind_of(end):
-        return diagnoses.logs.SOURCES_DIFFER, "has a different kind than in"
+    if is_of_other_kind(old, new):
+        was, now = map(source_type, (begin, end))
+        return diagnoses.logs.OF_OTHER_QUERY, f"is of the kind {now}, where it is {was} in"
     moved = advance(begin, end)
     if start.resumes or isinstance(begin, FileOffset):  # which ``source_entries`` judges
         return None

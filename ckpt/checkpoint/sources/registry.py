@@ -12,7 +12,7 @@ from ckpt.checkpoint.sources.connectors import CONNECTORS, ConnectorOffset
 from ckpt.checkpoint.sources.delta import DeltaKind, DeltaOffset
 from ckpt.checkpoint.sources.files import FileOffset, FilesKind
 from ckpt.checkpoint.sources.iceberg import IcebergKind, IcebergOffset
-from ckpt.checkpoint.sources.kafka import KafkaKind, KafkaOffset
+from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaKind, KafkaOffset, is_kafka
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType
 from ckpt.checkpoint.sources.plugins import PluginOffset, load_kinds
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchKind, RateMicroBatchOffset
@@ -227,13 +227,32 @@ class SourceRange:
         return advance(self.start_offset, self.end_offset)
 
 
+def is_of_other_kind(old: SourceOffset, new: SourceOffset) -> bool:
+    """Tell whether an offset is of another kind of source than the one before it."""
+    if old.text is None or new.text is None or not (old.well_formed and new.well_formed):
+        return False
+    begin, end = decode(old.value), decode_like(old.value, new.value)
+    return kind_of(begin) is not kind_of(end) and not (begin == NO_TOPIC_YET and is_kafka(end))
+
+
+def share_no_kind(begin: OffsetLog, end: OffsetLog) -> bool:
+    """Tell whether two batches have no kind of source in common: they are of different queries."""
+    before, after = ({kind_of(offset) for offset in offsets_of(log) if offset is not None} for log in (begin, end))
+    return bool(before and after) and before.isdisjoint(after)
+
+
 def source_ranges(begin: OffsetLog | None, end: OffsetLog | None) -> tuple[SourceRange, ...]:
-    """From the end of one batch to the end of another, per source in the order of the query; None is not known."""
+    """From the end of one batch to the end of another, per source in the order of the query; None is not known.
+
+    Neither is the end of a source that is of another kind there: that file is of another query.
+    """
     sides = [in_order(log) if log else () for log in (begin, end)]
     if begin and end and begin.names_sources and end.names_sources:
         by_name = {source.name: source for source in begin.sources}
         if by_name.keys() == {source.name for source in end.sources}:
             sides[0] = tuple(by_name[source.name] for source in sides[1])
     count = max(map(len, sides))
+    if any(is_of_other_kind(*pair) for pair in zip(*sides, strict=False)):
+        sides[1] = ()
     values = [[source.value for source in side] + [None] * (count - len(side)) for side in sides]
     return tuple(SourceRange(i, a, b) for i, (a, b) in enumerate(zip(*values, strict=True)))

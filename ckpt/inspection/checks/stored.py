@@ -12,7 +12,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import advances, offset_of
+from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
 from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
@@ -153,6 +153,8 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     for (few, earlier), (many, later) in pairwise(runs):
         if all(log.names_sources for i, log in logs if i == later[0]):
             continue  # the forecast goes by their names
+        if share_no_kind(checkpoint.offsets.records[earlier[-1]], checkpoint.offsets.records[later[0]]):
+            continue  # they are of another query, as the forecast says
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
         past = checkpoint.is_past(later[0])
         yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
