@@ -168,7 +168,7 @@ def explain(
         if checkpoint is None or isinstance(checkpoint, Inspection)
         else inspect(open_to_look(checkpoint, storage_options, batches=10))
     )
-    search = Search()
+    search = Search(None if inspection is None else inspection.checkpoint.query_id)
     if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
     if isinstance(text, str) and _CODE.fullmatch(text.strip()):

@@ -31,7 +31,7 @@ _NOTED = re.compile(  # a line without any of these, and without words of an err
 
 _RAISED = re.compile(r"(?:Caused by: |: )?(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:Exception|Error)\b(?::|\s*$)")
 
-_Key = tuple[int, int, bool, bool, int, int]
+_Key = tuple[bool, int, int, bool, bool, int, int]
 _Mark = tuple[KnownError, Phrase]
 
 
@@ -44,19 +44,24 @@ class Hit:
     line: str
     times: int = 1
     innermost: str = ""  # the last line of its record that says what was thrown
+    other: bool = False  # only records that tell the end of another query than was asked about have it
     sure: bool = False  # no frame of its stack is needed
     stack: bool = False  # some of its stack was seen
 
     @property
     def record(self) -> int:
         """The number of its record."""
-        return -self.key[4]
+        return -self.key[5]
 
 
 @dataclass(slots=True)
 class Search:
-    """Takes a text a chunk of lines at a time and keeps what is known in it; its memory does not grow with the text."""
+    """Takes a text a chunk of lines at a time and keeps what is known in it; its memory does not grow with the text.
 
+    Where the text says how ``query`` ended, what it says of the ends of other queries does not count.
+    """
+
+    query: str | None = None  # the id of the query that is asked about
     hits: dict[str, Hit] = field(default_factory=dict)
     thrown: tuple[_Key, str] | None = None  # what was thrown last, known or not
     first: str = ""  # the first line that is not blank
@@ -66,6 +71,7 @@ class Search:
     _record: int = 0
     _depth: int = 0
     _ended: bool = False
+    _ends: set[str] = field(default_factory=set)  # the queries whose end the record tells
     _pending: list[Hit] = field(default_factory=list)  # their stacks are still to come
     _innermost: str = ""  # of the record
     _traceback: bool = False  # the next line that is not indented ends a traceback of Python
@@ -96,6 +102,8 @@ class Search:
         self._end_record()
         narrow = {hit.line for hit in self.hits.values() if not hit.error.broad}
         hits = (hit for hit in self.hits.values() if not (hit.error.broad and hit.line in narrow))
+        if self.query in self.queries:
+            hits = (hit for hit in hits if not hit.other)
         order = {error.id: number for number, error in enumerate(known_texts())}
         return sorted(hits, key=lambda hit: (hit.key, order[hit.error.id]))
 
@@ -121,12 +129,16 @@ class Search:
             self._traceback = self._traceback or _TRACEBACK in line
         if any(word in line for word in _ENDED):
             self._ended = True
-            if len(self.queries) < _QUERIES:
-                self.queries.update(_QUERY.findall(line))
+            self._note_queries(_QUERY.findall(line))
         if (named or "[" in line) and _THROWN.search(line):
             self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
             self._note_errors(line, wanted)
+
+    def _note_queries(self, ids: list[str]) -> None:
+        if self.query in ids or len(self.queries) < _QUERIES:
+            self.queries.update(ids)
+            self._ends.update(ids)
 
     def _note_errors(self, line: str, wanted: Iterable[_Mark]) -> None:
         """Note the errors that a line names; for a class, or words with a frame beside them, no stack is needed."""
@@ -137,15 +149,24 @@ class Search:
             if phrase.is_in(line):
                 errors.setdefault(error, any(map(line.__contains__, error.frames)))
         for error, sure in errors.items():
-            self._pending.append(Hit(error, self._make_key(broad=error.broad), line, sure=sure))
+            other = bool(self._ends) and self.query not in self._ends
+            self._pending.append(Hit(error, self._make_key(broad=error.broad), line, other=other, sure=sure))
 
     def _make_key(self, *, broad: bool) -> _Key:
-        return self._level, -self._attempt, broad, not self._ended, -self._record, -self._depth
+        return (
+            self.query not in self._ends,
+            self._level,
+            -self._attempt,
+            broad,
+            not self._ended,
+            -self._record,
+            -self._depth,
+        )
 
     def _begin(self, level: Level) -> None:
         self._end_record()
         self._record += 1
-        self._level, self._depth, self._ended = level, 0, False
+        self._level, self._depth, self._ended, self._ends = level, 0, False, set()
 
     def _end_record(self) -> None:
         self._close()
@@ -173,6 +194,7 @@ class Search:
         if known is pending:
             return
         known.times += 1
+        known.other = known.other and pending.other
         if pending.key < known.key:
             known.key, known.line = pending.key, pending.line
 

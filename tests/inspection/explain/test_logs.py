@@ -3,16 +3,20 @@
 import gzip
 import io
 import json
+import re
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from ckpt.inspection.explain.explain import explain, find_nearest
 from ckpt.inspection.explain.lines import read_chunks
+from tests.conftest import CopyOf
 from tests.inspection.explain import programs
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
-from tests.support.places import ROOT
+from tests.support.places import ROOT, SAMPLES
+from tests.support.remedies import remove
 
 CAUSES = {
     "changelog-changelog-1-missing-uncommitted": "state-changelog-missing",
@@ -116,6 +120,28 @@ def test_the_last_failure_counts() -> None:
     assert causes(other + one)[0] == "number-of-sources"
     healthy = logs()[f"4.2-{HEALTHY['4.2']}"]
     assert causes(healthy + one + healthy)[0] == "number-of-sources"
+
+
+_ENDED = re.compile(r"Query \[id = ([0-9a-f-]{36}), .* terminated with error")
+
+
+@pytest.mark.parametrize("names", [*permutations(["damaged-one-source-short", "damaged-missing-sst"])])
+@pytest.mark.parametrize("asked", [0, 1])
+def test_of_two_queries_that_failed_the_one_of_the_checkpoint_counts(
+    names: tuple[str, str], asked: int, copy_of: CopyOf
+) -> None:
+    """Two queries of one driver, whose ends are in one log, in either order."""
+    texts = [logs()[f"4.2-{name}"] for name in names]
+    (query_id, *_) = _ENDED.findall(texts[asked])
+    top = copy_of("stateless-4.2")
+    remove(top / "metadata")
+    (top / "metadata").write_text(json.dumps({"id": query_id}))
+    found = explain("".join(texts), checkpoint=str(top))
+    assert found.matches[0].error.id == causes(texts[asked])[0]
+    assert not any("the query" in said for said in found.contradictions)
+    other = explain("".join(texts), checkpoint=str(SAMPLES / "stateless-4.2"))
+    assert [match.error.id for match in other.matches] == [match.error.id for match in explain("".join(texts)).matches]
+    assert any("the query" in said for said in other.contradictions)
 
 
 AIRFLOW = "[2026-11-22, 23:21:39 UTC] {spark_submit.py:579} INFO - "
