@@ -214,11 +214,11 @@ def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, .
     failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
     stops = {finding.key for forecast in failing for finding in forecast.because}
     known = start.query is not None and start.query.operators is not None  # whether the query keeps state
-    unless_known = () if known else (diagnoses.state.STATE_SEEMS_LOST,)
+    doubtful = (diagnoses.logs.BATCHES_VANISHED, *(() if known else (diagnoses.state.STATE_SEEMS_LOST,)))
     return tuple(
         rated
         for rated in inspection.findings
-        if rated.severity is Severity.ERROR or rated.finding.key in stops or rated.finding.diagnosis in unless_known
+        if rated.severity is Severity.ERROR or rated.finding.key in stops or rated.finding.diagnosis in doubtful
     )
 
 

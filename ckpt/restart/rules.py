@@ -92,7 +92,11 @@ def nothing_planned(start: Start) -> Forecast | None:
             advice = BOOK.advise("no_batch_yet")
             return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, advice)
     because = [first] if in_first_batch else []
-    if checkpoint.query_id is not None and not in_first_batch:
+    if not in_first_batch and _was_emptied(checkpoint):
+        kept = [f"{folder}/" for folder in (OFFSETS, COMMITS, STATE) if checkpoint.listing.has_folder(folder)]
+        detail = f"no batch is in it, though {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} there"
+        because.append(Finding(diagnoses.logs.BATCHES_VANISHED, kept[-1].rstrip("/"), detail))
+    elif checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
         because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
     return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because)
@@ -102,6 +106,15 @@ def _holds_something(listing: Listing, folder: str) -> bool:
     """Tell whether Hadoop lists anything there; its local file system leaves hidden checksum files out."""
     files = (name for name in listing.in_folder(folder) if not (name[0] == "." and name.endswith(".crc")))
     return any(True for _ in files) or bool(listing.subfolders(folder))
+
+
+def _was_emptied(checkpoint: Checkpoint) -> bool:
+    """Tell whether folders show that a query ran of which no batch is left.
+
+    ``metadata`` is written before any folder is made, and ``state/`` is made by a batch that is planned already.
+    """
+    folders = [folder for folder in (OFFSETS, COMMITS, STATE) if checkpoint.listing.has_folder(folder)]
+    return STATE in folders or (bool(folders) and checkpoint.metadata is None)
 
 
 def _holds_no_state(listing: Listing) -> bool:

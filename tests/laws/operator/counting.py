@@ -85,11 +85,23 @@ _LOSES = {
     *("CKPT205", "CKPT403", "CKPT405", "CKPT411", "CKPT412", "CKPT413", "CKPT418", "CKPT419", "CKPT420"),
     *("CKPT421", "CKPT422", "CKPT423", "CKPT424", "CKPT425", "CKPT426", "CKPT427"),
     *("CKPT451", "CKPT452", "CKPT453", "CKPT454", "CKPT455", "CKPT456", "CKPT457", "CKPT458"),
-    *("CKPT461", "CKPT462", "CKPT463", "CKPT464", "CKPT304", "CKPT306", "CKPT332", "CKPT112", "CKPT602"),
+    *("CKPT461", "CKPT462", "CKPT463", "CKPT464", "CKPT304", "CKPT306", "CKPT332", "CKPT112", "CKPT127", "CKPT602"),
 }
 """Findings whose meaning says that the query leaves out rows, or counts on without its state."""
 _REPEATS = {
-    *("CKPT108", "CKPT112", "CKPT203", "CKPT205", "CKPT209", "CKPT212", "CKPT213", "CKPT401", "CKPT403", "CKPT414"),
+    *(
+        "CKPT108",
+        "CKPT112",
+        "CKPT127",
+        "CKPT203",
+        "CKPT205",
+        "CKPT209",
+        "CKPT212",
+        "CKPT213",
+        "CKPT401",
+        "CKPT403",
+        "CKPT414",
+    ),
     *(
         "CKPT415",
         "CKPT402",

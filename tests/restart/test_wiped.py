@@ -1,0 +1,92 @@
+"""A checkpoint whose files are gone while its folders are there: it ran, and a start reads every row again."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Ckpt
+from tests.support.places import SAMPLES
+
+ID = "70593f07-759f-415f-8591-109f754ff6b0"
+CODE = "CKPT127"
+
+
+def wipe(checkpoint: Path) -> None:
+    """Remove all files of the logs and the state, hidden ones too."""
+    for folder in ("offsets", "commits", "state"):
+        shutil.rmtree(checkpoint / folder, ignore_errors=True)
+        (checkpoint / folder).mkdir()
+
+
+def build(top: Path, folders: Sequence[str], *, has_id: bool) -> Path:
+    for folder in ("", *folders):
+        (top / folder).mkdir(parents=True, exist_ok=True)
+    if has_id:
+        (top / "metadata").write_text(f'{{"id":"{ID}"}}')
+    return top
+
+
+@pytest.mark.parametrize("has_id", [True, False])
+@pytest.mark.parametrize("folders", [("offsets", "commits", "state"), ("commits", "state/0/0"), ("offsets", "commits")])
+def test_it_is_started_only_if_it_never_ran(folders: Sequence[str], has_id: bool, tmp_path: Path, ckpt: Ckpt) -> None:
+    """Spark writes ``metadata`` before it makes a folder, and makes ``state/`` only in a batch that is planned."""
+    top = build(tmp_path / "in" / "checkpoint", folders, has_id=has_id)
+    could_be_new = has_id and "state" not in folders[-1]
+    # what a first start leaves that failed before it had planned a batch looks like this too
+    found = "CKPT112" if could_be_new else "CKPT206" if "state/0/0" in folders else CODE
+    run = ckpt("inspect", top)
+    assert (run.exit_code, found in run.stdout) == (1, True)
+    for command in ("inspect", "repair"):
+        assert "start the query as usual" not in ckpt(command, top).stdout
+    held = ckpt("preflight", top)
+    assert held.stdout.count("HOLD:") == (not could_be_new)
+    assert held.exit_code == (not could_be_new)
+    (row,) = ckpt("scan", top.parent, "-o", "json").json()["checkpoints"]
+    assert row["worst"]["code"] == found
+
+
+@pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "stateless-4.2"])
+def test_a_sample_that_is_wiped(sample: str, tmp_path: Path, ckpt: Ckpt) -> None:
+    top = Path(shutil.copytree(SAMPLES / sample, tmp_path / "checkpoint"))
+    wipe(top)
+    assert [one["code"] for one in ckpt("inspect", top, "-o", "json").json()["findings"]] == [CODE]
+    assert f"HOLD: {CODE}" in ckpt("preflight", top).stdout
+
+
+def test_a_new_folder_is_no_wiped_checkpoint(tmp_path: Path, ckpt: Ckpt) -> None:
+    assert ckpt("preflight", tmp_path).exit_code == 0
+
+
+@pytest.mark.spark
+def test_a_start_reads_everything_again(spark: Any, tmp_path: Path, ckpt: Ckpt) -> None:
+    """And what a first start leaves that fails before its first batch is planned has no ``state/``."""
+    files, checkpoint, written = tmp_path / "in", tmp_path / "checkpoint", Counter[str]()
+    files.mkdir()
+    (files / "a.txt").write_text("a\nb\n")
+
+    def start(at: Path, folder: Path) -> None:
+        rows = spark.readStream.format("text").load(str(folder)).groupBy("value").count()
+        writer = rows.writeStream.outputMode("update")
+        writer = writer.foreachBatch(lambda found, _: written.update(row.value for row in found.collect()))
+        writer.option("checkpointLocation", str(at)).trigger(availableNow=True).start().awaitTermination()
+
+    start(checkpoint, files)
+    wipe(checkpoint)
+    shutil.rmtree(checkpoint / "sources")
+    assert f"HOLD: {CODE}" in ckpt("preflight", checkpoint).stdout
+    start(checkpoint, files)
+    assert written == {"a": 2, "b": 2}
+
+    before, failed = dict(written), tmp_path / "failed"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    start(failed, empty)
+    assert written == before
+    assert not (failed / "state").exists()
+    assert CODE not in ckpt("inspect", failed).stdout
