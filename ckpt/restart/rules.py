@@ -111,10 +111,11 @@ def _holds_something(listing: Listing, folder: str) -> bool:
 def _was_emptied(checkpoint: Checkpoint) -> bool:
     """Tell whether folders show that a query ran of which no batch is left.
 
-    ``metadata`` is written before any folder is made, and ``state/`` is made by a batch that is planned already.
+    ``metadata`` is written before both logs get a folder, and ``state/`` is made by a batch that is planned already.
+    One empty ``offsets/`` alone may be anybody's.
     """
-    folders = [folder for folder in (OFFSETS, COMMITS, STATE) if checkpoint.listing.has_folder(folder)]
-    return STATE in folders or (bool(folders) and checkpoint.metadata is None)
+    logs_there = all(checkpoint.listing.has_folder(folder) for folder in (OFFSETS, COMMITS))
+    return checkpoint.listing.has_folder(STATE) or (logs_there and checkpoint.metadata is None)
 
 
 def _holds_no_state(listing: Listing) -> bool:
