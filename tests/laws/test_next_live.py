@@ -64,7 +64,7 @@ INCIDENTS = (
     _sample("commits-far-behind", "stateless", "again"),
     _sample("missing-predecessor", "stateless", "none"),
     _sample("newer-commit-version", "stateless", "again"),
-    _sample("orphan-offset-crc", "stateless", "none"),
+    _sample("orphan-offset-crc", "stateless", "left-out"),
     _sample("missing-predecessor-uncommitted", "stateless", "again", written=50),
     _gap("commit-lost-below-the-newest", (5,), (4,), "again", written=60),
     _gap("gap-of-asynchronous-tracking", (3, 4), (3, 4, 5), "again", written=30),
