@@ -162,7 +162,8 @@ def test_the_page_of_a_plan_ends_with_the_call_that_applies_it(plan: Callable[[]
 
 def test_the_call_of_a_plan_carries_it_out(copy_of: CopyOf) -> None:
     lost = copy_of("kafka-4.2", to="lost")
-    (lost / "metadata").unlink()
+    for name in ("metadata", ".metadata.crc"):  # which proves the id that it had
+        (lost / name).unlink(missing_ok=True)
     plans = (
         ckpt.repair(lost, query_id=ID),
         ckpt.relocate(copy_of("tws-rocksdb-4.2", to="moved"), to="s3a://bucket/moved"),
