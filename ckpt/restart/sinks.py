@@ -154,6 +154,7 @@ class OnSinks(TextPart):
 
 CLAUSES = {ids.value.replace("-", "_"): OnSinks(ids) for ids in Ids}
 """The effect on rows in sinks, by the names that texts have for it."""
+BEGINS_ANEW = words("Batch ids count from 0 under a new query id: {sinks}.", sinks=OnSinks(Ids.NEW_QUERY))
 REUSED = words("Old batch ids are used again: {sinks}.", sinks=OnSinks(Ids.REUSED))
 
 

@@ -19,8 +19,8 @@ from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.errors import UsageError
 from ckpt.formats.metadata import build_metadata, is_query_id
-from ckpt.model import DamageKind, Unreadable
-from ckpt.restart.sinks import REUSED, AnySink, Ids, Seen, list_sinks
+from ckpt.model import DamageKind, Kind, Unreadable
+from ckpt.restart.sinks import BEGINS_ANEW, REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
 from ckpt.texts import plural_of
 
@@ -112,6 +112,9 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     steps = tuple(step for files in tidied for step in files.steps)
     does = "; ".join(f"{files.what} ({len(files.steps)} {plural_of(len(files.steps), 'file')})" for files in tidied)
     latest = checkpoint.offsets.latest
+    if any(step.path == sidecar(METADATA) for step in steps) and checkpoint.kind is Kind.EMPTY:
+        sinks = AnySink(BEGINS_ANEW, Ids.NEW_QUERY, kinds=list_sinks(Ids.NEW_QUERY))
+        return Draft(does, Cost.MAY_LOSE, steps, warnings=(STOP_FIRST, BOOK.text("begins_anew")), any_sink=sinks)
     if not any(files.of_later_batches for files in tidied):
         misnamed = next((name for name, batch in checkpoint.commits.names.odd.items() if batch == latest), None)
         is_lost = latest is not None and latest in find_lost_commits(checkpoint)
@@ -197,6 +200,8 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
 
 
 def _find_orphans(checkpoint: Checkpoint) -> Iterator[str]:
+    if checkpoint.kind is Kind.EMPTY and checkpoint.listing.info(METADATA) is None:
+        yield from (path for path in (sidecar(METADATA),) if checkpoint.listing.info(path))  # else it proves the id
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
         for name in names:
