@@ -70,6 +70,30 @@ def test_the_smaller_of_two_packages_is_asked_for(tmp_path: Path) -> None:
     assert not (tmp_path / "exported").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "says", "extra"),
+    [
+        (("--format", "delta"), "the format delta is left to Spark, and pyspark is not installed", "delta"),
+        (("--format", "delta", "--engine", "spark"), "pyspark is not installed", "delta"),
+        (("--format", "json"), "the format json is left to Spark, and pyspark is not installed", "spark"),
+        (("--changes-from", "3"), "changes are left to Spark, and pyspark is not installed", "spark"),
+        (("--engine", "spark"), "pyspark is not installed", "spark"),
+    ],
+)
+def test_an_export_that_only_spark_makes_says_why_and_what_brings_all_of_it(
+    options: tuple[str, ...], says: str, extra: str, tmp_path: Path
+) -> None:
+    hidden = (
+        "import sys; sys.modules |= dict.fromkeys(('delta', 'pyspark')); import ckpt.spark.installed as installed; "
+    )
+    hidden += "installed.find_spec = lambda name: None; import ckpt.__main__"
+    words = ["export-state", str(SAMPLES / "aggregation-rocksdb-4.2"), "--to", str(tmp_path / "exported"), *options]
+    done = subprocess.run([sys.executable, "-c", hidden, *words], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert says in done.stderr
+    assert done.stderr.endswith(f"[{extra}]'\n")
+
+
 def test_all_of_the_library_can_be_looked_at_without_pyspark() -> None:
     """``help``, ``dir`` and each name; what needs Spark says so when it is called."""
     program = """

@@ -70,7 +70,9 @@ def export_state(
             raise _refuse_connect(why)
         if request.engine is Engine.NATIVE:
             raise UsageError.of("{--engine=}: {why}", engine=Engine.NATIVE, why=why)
-    plan = plan_export(request, storage_options, _find_spark_version(needed=not request.plan))
+    writes_delta = request.format is Format.DELTA and request.to is not None
+    needs = (why or "reading state needs Spark", "delta" if writes_delta else "spark")
+    plan = plan_export(request, storage_options, _find_spark_version(*needs, needed=not request.plan))
     other = next((reading.other_provider for reading in plan.all_readings if reading.other_provider), None)
     if other is not None and not request.plan:
         raise CkptError.of(
@@ -228,10 +230,10 @@ def _compare_state(switch: ChangelogSwitch, storage_options: Mapping[str, str] |
     return result
 
 
-def _find_spark_version(*, needed: bool) -> Spark:
+def _find_spark_version(*why_and_extra: Any, needed: bool) -> Spark:
     """The version of Spark that will read; a plan can be made without one."""
     try:
-        return find_pyspark_version()
+        return find_pyspark_version(*why_and_extra)
     except SparkMissing:
         if needed:
             raise

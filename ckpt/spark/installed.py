@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ckpt.advice import Words
 from ckpt.errors import CkptError
 from ckpt.extras import install_command
 from ckpt.state.reading.reading import OLDEST_SPARK
@@ -64,17 +65,18 @@ def find_connect_session(session: Session) -> bool:
     return connect is not None and nothing_asked and connect.SparkSession.getActiveSession() is not None
 
 
-def find_pyspark_version() -> Spark:
+def find_pyspark_version(why: str | Words = "reading state needs Spark", extra: str = "spark") -> Spark:
     """The version of the pyspark that is installed, or the newest known one before it.
 
-    Raises SparkMissing where there is none, or one too old.
+    Raises SparkMissing where there is none, with the reason why it is needed and the extra that brings all that is, or
+    one too old.
     """
     try:
         text = version("pyspark")
     except PackageNotFoundError:
         text = ""
     if find_spec("pyspark") is None:
-        raise SparkMissing(f"reading state needs pyspark, which is not installed: {install_command('spark')}")
+        raise SparkMissing.of("{why}, and pyspark is not installed: {command}", why=why, command=install_command(extra))
     if not text:  # pyspark is on the path without having been installed
         return OLDEST_SPARK
     known = known_version(text)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 
 from ckpt.errors import DiskFull, StorageError, one_line
 from ckpt.storage.base import folders_above, temporary
-from ckpt.storage.locations import local_path
+from ckpt.storage.locations import READ_ONLY, is_read_only, local_path
 from ckpt.storage.lock_files import LeaseHolder, LocalFolder
 from ckpt.storage.uri import NO_OPTIONS, open_backend
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
@@ -51,6 +51,8 @@ class LocalWriter(LeaseHolder, Writer):
         with self._explain_errors(""):
             handle = os.open(self._root, _FOLDER)
         try:
+            with self._explain_errors(""):
+                _refuse_read_only(handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -88,6 +90,7 @@ class LocalWriter(LeaseHolder, Writer):
             above = self._above
             if not os.path.isdir(above):
                 raise StorageError(f"{self._shown('')} cannot be written: create {one_line(above)} first")
+            _refuse_read_only(above)
             if not os.access(above, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, "permission denied")
 
@@ -237,7 +240,9 @@ class LocalWriter(LeaseHolder, Writer):
             match error.errno:
                 case errno.EEXIST:
                     raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
-                case errno.EACCES | errno.EPERM | errno.EROFS:
+                case errno.EROFS:
+                    raise StorageError(f"{shown} cannot be written: {READ_ONLY}") from error
+                case errno.EACCES | errno.EPERM:
                     reason = (error.strerror or "permission denied").lower()
                     cure = "run ckpt as the user that runs the query"
                     raise StorageError(f"{shown} cannot be written ({reason}): {cure}") from error
@@ -252,6 +257,11 @@ class LocalWriter(LeaseHolder, Writer):
 
     def _shown(self, path: str) -> str:
         return one_line(os.path.abspath(f"{self._root}/{path}"))
+
+
+def _refuse_read_only(folder: int | str) -> None:
+    if is_read_only(folder):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
 def _bytes_of(name: str, folder: int) -> bytes:

@@ -15,6 +15,14 @@ from urllib.parse import unquote
 
 from ckpt.errors import UsageError, one_line
 
+READ_ONLY = "its file system is mounted read-only (EROFS): mount it for writing"
+"""Why nothing can be written in a folder, whoever tries."""
+
+
+def is_read_only(folder: int | str) -> bool:
+    """Tell whether the file system of a folder of this machine is mounted read-only. Raises OSError."""
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+
 
 class SchemeFamily(StrEnum):
     """Schemes that name the same files."""

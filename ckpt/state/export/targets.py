@@ -13,7 +13,7 @@ from ckpt.formats.types import repeated_field
 from ckpt.state.book import BOOK
 from ckpt.state.reading.columns import Column, Shape, holds_void, type_names
 from ckpt.storage import open_storage
-from ckpt.storage.locations import is_inside, spark_uri
+from ckpt.storage.locations import READ_ONLY, is_inside, is_read_only, spark_uri
 from ckpt.texts import mask_secrets
 
 MANIFEST = "_ckpt_export.json"
@@ -143,6 +143,8 @@ def _check_local(path: Path, target: ExportTarget) -> None:
         raise UsageError(BOOK.text("export_unchecked", given=target.given, why=error.strerror)) from error
     if not above.is_dir():
         raise UsageError(BOOK.text("export_below_file", given=target.given, above=above))
+    if is_read_only(str(above)):
+        raise UsageError.of("{--to} {given}: {above}: {why}", given=target.given, above=above, why=READ_ONLY)
     if not os.access(above, os.W_OK | os.X_OK):
         raise UsageError.of("{--to} {given}: no permission to write in {above}", given=target.given, above=above)
 
