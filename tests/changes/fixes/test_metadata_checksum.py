@@ -11,6 +11,7 @@ import pytest
 from ckpt import inspect
 from ckpt.advice import RowCost
 from ckpt.changes.fixes.repair import FixName, repair
+from ckpt.restart.findings import Severity
 from tests.support.places import SAMPLES
 from tests.support.spark import queries
 
@@ -36,7 +37,8 @@ def test_the_repair_that_inspect_advises_removes_it(emptied: Path, folders: tupl
     assert plan.chosen.name is FixName.TIDY
     assert [step.path for step in plan.steps] == [".metadata.crc"]
     assert receipt.applied
-    assert inspect(emptied).sound
+    left = {rated.code for rated in inspect(emptied).findings if rated.severity is not Severity.NOTE}
+    assert left == ({"CKPT127"} if "commits" in folders else set())  # its batches vanished too
 
 
 def test_that_the_query_begins_anew_has_to_be_accepted(emptied: Path) -> None:
