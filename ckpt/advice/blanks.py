@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from functools import lru_cache
 
 from ckpt.texts import name_files
 
@@ -68,4 +69,10 @@ class Known:
         if blank is Blank.BATCH:
             numbers = "".join(char if char.isdecimal() else " " for char in first.rpartition("/")[2]).split()
             return numbers[0] if numbers else None
-        return name_files(self.paths) or "the checkpoint"
+        return _name_places(self.paths)
+
+
+@lru_cache(maxsize=16)
+def _name_places(paths: tuple[str, ...]) -> str:
+    """All places of one code: each of its findings has the same."""
+    return name_files(paths) or "the checkpoint"

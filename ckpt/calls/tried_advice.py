@@ -20,7 +20,7 @@ def leave_out_impossible(
     """
     state = inspection.checkpoint.state
     every_byte = state and state.every_byte
-    advised = (rated.advice for rated in inspection.troubles)
+    advised = (rated.finding.advised for rated in inspection.troubles)
     if (isinstance(checkpoint, Checkpoint) and not every_byte) or not any(each and each.repairs for each in advised):
         return inspection
     from ckpt.changes.fixes.advised import leave_out_refused  # a sound checkpoint needs none of it

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import accumulate
 from typing import Any, NoReturn, TypeVar
 
 from ckpt.formats.names import parse_java_int
@@ -33,7 +34,8 @@ _SPACE = " \t\n\r"  # between the tokens of JSON
 _BLANK = "".join(map(chr, range(0x21)))  # what Java's String.trim takes off
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.S)
 _SURROGATE = re.compile(r"\\u[dD]")
-_BRACKET = re.compile(r"[][{}]")
+_DEEPER = bytes.maketrans(b"[{]}", b"\1\1\xff\xff")  # as signed bytes: one deeper, one less deep
+_NO_BRACKETS = bytes({*range(256)} - {*b"[{]}"})
 
 
 class Damaged(Exception):
@@ -173,11 +175,9 @@ def _check_depth(text: str) -> None:
     opened = text.count("[") + text.count("{")
     if opened <= MAX_DEPTH:
         return
-    depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_DEPTH:
-            raise Damaged(Fault.BAD_JSON, f"its JSON nests deeper than {MAX_DEPTH}", "nesting depth")
+    steps = _STRING.sub("", text).encode("ascii", "ignore").translate(_DEEPER, _NO_BRACKETS)
+    if max(accumulate(memoryview(steps).cast("b")), default=0) > MAX_DEPTH:
+        raise Damaged(Fault.BAD_JSON, f"its JSON nests deeper than {MAX_DEPTH}", "nesting depth")
     if opened > MOST_CONTAINERS:
         raise Damaged(Fault.TOO_LARGE, f"its JSON has {opened:,} objects and lists, and ckpt reads {MOST_CONTAINERS:,}")
 

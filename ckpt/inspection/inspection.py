@@ -70,8 +70,7 @@ class RatedFinding(Record):
     @property
     def advice(self) -> Advice | None:
         """The advice on the finding for this checkpoint; None if nothing has to be done."""
-        advice = self.finding.diagnosis.advice if self.finding.advice is None else self.finding.advice
-        return advice and advice.fill(self.known)
+        return self.finding.advised and self.finding.advised.fill(self.known)
 
     @property
     def remedy(self) -> str | None:

@@ -92,6 +92,11 @@ class Finding(Record):
         return None if self.advice is None else str(self.advice)
 
     @property
+    def advised(self) -> Advice | None:
+        """The advice on it, of this place or else of its diagnosis, with its blanks; None if nothing has to be done."""
+        return self.diagnosis.advice if self.advice is None else self.advice
+
+    @property
     def key(self) -> tuple[str, str]:
         """Code and path: a finding is reported once for each."""
         return self.diagnosis.code, self.path

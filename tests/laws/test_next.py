@@ -135,6 +135,7 @@ _UNDECIDED = {
     "CKPT112": "the query may never have written a row",
     "CKPT117": "only the user knows which library has the state store provider",
     "CKPT125": "a Spark that has the operator has to be taken",
+    "CKPT126": "only the user knows where the offsets of this query are",
     "CKPT205": "only the sink says whether the batches were written",
     "CKPT211": "another query may be running",
     "CKPT214": "the row that brought the watermark is in the source, and the query has to leave it out",

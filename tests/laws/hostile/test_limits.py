@@ -148,7 +148,7 @@ COSTLY = {
     "20 operators of 200 partitions": ("inspect", "aggregation-hdfs-4.3", many_partitions_of_many_operators, None),
     "300 MB of operator metadata": ("relocate", "tws-rocksdb-4.2", large_operator_metadata, "state/0/_metadata/v2/"),
     "sparse operator metadata": ("relocate", "tws-rocksdb-4.2", sparse("state/0/_metadata/v2/1"), "_metadata/v2/1"),
-    "a sparse checksum": ("relocate", "tws-rocksdb-4.2", sparse("state/0/_metadata/v2/.1.crc"), "_metadata/v2/.1.crc"),
+    "a sparse checksum": ("relocate", "tws-rocksdb-4.2", sparse("state/0/_metadata/v2/.1.crc"), None),
     "sparse metadata of a reading": ("export-state", "tws-rocksdb-4.2", sparse("state/0/_metadata/v2/1"), "v2/1"),
     "a source log of 300 MB": ("handoff", "file-source-3.5", sparse("sources/0/9.compact"), "sources/0/9.compact"),
 }
@@ -157,7 +157,7 @@ OPTIONS = {"relocate": ["--to", "s3a://bucket/x"], "export-state": ["--plan", "-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", COSTLY)
-def test_what_is_too_much_is_refused_in_a_line_that_names_the_file(what: str, copy_of: CopyOf) -> None:
+def test_what_is_too_much_is_refused_in_a_line_that_names_the_file_or_left_unread(what: str, copy_of: CopyOf) -> None:
     command, sample, damage, named = COSTLY[what]
     checkpoint = copy_of(sample)
     damage(checkpoint)

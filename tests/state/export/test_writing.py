@@ -272,7 +272,7 @@ def test_with_a_java_that_is_too_old(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "says"),
-    [(None, f"pyspark, which is not installed: {install_command('spark')}"), ("3.5.9", "pyspark 3.5.9 has no")],
+    [(None, f"pyspark is not installed: {install_command('spark')}"), ("3.5.9", "pyspark 3.5.9 has no")],
 )
 def test_with_no_pyspark_or_one_that_is_too_old(version: str | None, says: str, tmp_path: Path) -> None:
     """A process that finds no pyspark, or the metadata of an old one: what the package index would have installed."""
