@@ -20,6 +20,7 @@ from ckpt.texts import mask_json, quote_path
 
 from . import options
 from .outfile import must_be_writable, replace_whole
+from .render.book import BOOK
 from .render.fleet import ScanReport
 from .render.page import plot
 from .render.prometheus import exposition, write_metrics
@@ -168,3 +169,5 @@ def _print_lines(scan: Scan, lines: Iterable[str]) -> None:
     for line in lines:
         show_text(line)
     complain(scan.problems)
+    if scan.started_over is not None:
+        complain([BOOK.text("started_over", why=scan.started_over)])

@@ -64,7 +64,7 @@ class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     findings: Annotated[_Counts | None, lambda row: dict(row.findings) if row.error is None else None]
 
 
-class ScanDocument(DocumentKeys, record=Scan, keys="began_ms ended_ms resumed roots checkpoints"):
+class ScanDocument(DocumentKeys, record=Scan, keys="began_ms ended_ms resumed started_over roots checkpoints"):
     """The document of ``ckpt scan``."""
 
     checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
@@ -189,7 +189,9 @@ class ScanReport(Report[Scan]):
         return path.removeprefix(f"{roots[0].uri.rstrip('/')}/") if len(roots) == 1 else path
 
     def _show_resumed(self) -> Iterator[Block]:
-        """Say of how many rows the time is not that of the others."""
+        """Say of how many rows the time is not that of the others, or why none of before counts."""
+        if why := self.record.started_over:
+            yield Item(BOOK.text("started_over", why=why), 13, "  note       ")
         if count := self.record.resumed:
             before = f"{plural(count, 'checkpoint')} of the scan that was interrupted, which began"
             yield Item(f"{before} {instant(self.record.began_ms)}", 13, "  resumed    ")

@@ -162,6 +162,9 @@ class Scan(Value):
     began_ms: int
     ended_ms: int
     resumed: Annotated[int, "how many were looked at before the scan was interrupted; it began at `began_ms`"] = 0
+    started_over: Annotated[
+        str | None, "with `--resume`: why the rows of an interrupted scan could not be used, and all were made again"
+    ] = None
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -205,13 +208,13 @@ def scan(
         source_options: For ``sources``: options of the reader of every Kafka source as Spark calls them, at least
             ``kafka.bootstrap.servers``.
         all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
-        resume: A local file for rows until the scan has ended. If it has those of a scan of the last day that was
-            interrupted, they are not made again.
+        resume: A local file for rows until the scan has ended. If it has those of the same scan, interrupted within the
+            last day, they are not made again; any others are replaced, and ``started_over`` says why.
         watcher: Called after each checkpoint with how many are done, and of how many.
 
     Raises:
         UsageError: ``depth`` or ``jobs`` is out of range, the options of Kafka cannot be used, or are missing, or
-            ``resume`` is another file, or that of another scan.
+            ``resume`` is a file that no scan wrote.
         CkptError: ``resume`` cannot be written, or another scan is writing it.
         StorageError: With ``resume``: a root does not answer any more.
 
@@ -285,7 +288,8 @@ def _scan(
                 if unread and not unread % _AT_ONCE:
                     _must_answer(uri, options, unfinished)
     ordered = tuple(sorted(rows.values(), key=_rank))
-    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken))
+    started_over = unfinished.started_over if unfinished else None
+    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), started_over)
 
 
 def _must_answer(uri: str, options: Mapping[str, str], unfinished: Unfinished) -> None:

@@ -2,18 +2,21 @@
 
 The first line says which scan it is, each other one is the row of a checkpoint, as JSON. A line is written as soon as a
 checkpoint was looked at, so that whatever ends the scan, the rows before it stay. At its end the scan removes the file.
+Rows that cannot be used, as those of before yesterday, are replaced, and the scan says so: a job that runs every night
+with the same file must not fail every night because of one that was killed.
 """
 
 import fcntl
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
@@ -22,6 +25,7 @@ from ckpt.texts import instant, mask_secrets
 from ckpt.values import parse_record
 
 _LONGEST_MS = 86_400_000  # a day: rows of before that would be shown as if they were of now
+_OURS = re.compile(rb'\{"version": "[^"]*", "roots": \[')  # how each file of a scan begins; no other is written over
 
 Key = tuple[str, str]
 """A checkpoint: its root as it was given, and its path below it."""
@@ -54,6 +58,7 @@ class Unfinished:
     path: str
     request: ScanRequest  # that of the scan that was interrupted, if one was
     rows: Mapping[Key, ScannedCheckpoint | None] = field(repr=False)  # of before; None: it had not changed
+    started_over: str | None  # why the rows that the file had cannot be used, if it had some
     _file: BinaryIO = field(repr=False)
 
     def keep(self, key: Key, row: ScannedCheckpoint | None) -> None:
@@ -66,18 +71,17 @@ class Unfinished:
 def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
     """Open the file of a scan, and remove it where nothing is raised inside.
 
-    Raises UsageError where it is another file, or of another scan, or of one that began more than a day ago; CkptError
-    where it cannot be written, or another scan is writing it.
+    Raises UsageError where it is another file; CkptError where it cannot be written, or another scan is writing it.
     """
     file = _open(path)
     try:
         _lock(file, path)
-        earlier, rows = _read(file, path)
+        earlier, rows, why = _read(file, path, request)
         if earlier is None:
+            file.seek(0)
+            file.truncate()
             _write_line(file, path, asdict(request))
-        else:
-            _must_continue(request, earlier, path)
-        yield Unfinished(path, earlier or request, rows, file)
+        yield Unfinished(path, earlier or request, rows, why, file)
         with suppress(FileNotFoundError):
             os.unlink(path)
     finally:
@@ -112,43 +116,49 @@ def _lock(file: BinaryIO, path: str) -> None:
         pass  # a mount without flock
 
 
-def _read(file: BinaryIO, path: str) -> tuple[ScanRequest | None, dict[Key, ScannedCheckpoint | None]]:
-    """Read the request and the rows of an interrupted scan, and cut off a line that it could not finish."""
-    earlier, rows, end = None, dict[Key, ScannedCheckpoint | None](), 0
+_Rows = dict[Key, ScannedCheckpoint | None]
+
+
+def _read(file: BinaryIO, path: str, request: ScanRequest) -> tuple[ScanRequest | None, _Rows, str | None]:
+    """Read the request and the rows of an interrupted scan, and cut off a line that it could not finish.
+
+    If they cannot be used: None, no rows, and why. Raises UsageError where it is another file.
+    """
+    rows, head = _Rows(), file.readline()
+    if not head:
+        return None, rows, None
+    if not _OURS.match(head):
+        raise UsageError.of("{--resume} {path}: it is not the file of an interrupted scan", path=one_line(path))
+    end = len(head)
     try:
+        value = json.loads(head)
+        if why := _find_difference(value, request):
+            return None, {}, why
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            value = json.loads(line)
-            if earlier is None:
-                earlier = parse_record(ScanRequest, value)
-            else:
-                uri, below, row = value
-                rows[uri, below] = None if row is None else parse_record(ScannedCheckpoint, row)
+            uri, below, row = json.loads(line)
+            rows[uri, below] = None if row is None else parse_record(ScannedCheckpoint, row)
             end += len(line)
-        if earlier is None and os.fstat(file.fileno()).st_size:
-            raise ValueError
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise UsageError.of(
-            "{--resume} {path}: it is not the file of an interrupted scan", path=one_line(path)
-        ) from None
+        return None, {}, "they are damaged"
     file.seek(end)
     file.truncate()
-    return earlier, rows
+    return parse_record(ScanRequest, value), rows, None
 
 
-def _must_continue(request: ScanRequest, earlier: ScanRequest, path: str) -> None:
-    """Raise UsageError where rows of the earlier scan would not be those of this one."""
-
-    def refuse(why: str) -> NoReturn:
-        raise UsageError.of(
-            "{--resume} {path} is of a scan that {why}: remove it, or name another file", path=one_line(path), why=why
-        )
-
+def _find_difference(value: Any, request: ScanRequest) -> str | None:
+    """Tell why rows of an earlier scan would not be those of this one; None if they are."""
+    if value["version"] != request.version:
+        return f"ckpt {one_line(value['version'])} made them"
+    earlier = parse_record(ScanRequest, value)
     if not request.continues(earlier):
-        refuse("was asked for something else")
-    if not 0 <= request.began_ms - earlier.began_ms <= _LONGEST_MS:
-        refuse(f"began at {instant(earlier.began_ms)}, more than a day from now")
+        return "that scan was asked for something else"
+    if request.began_ms - earlier.began_ms > _LONGEST_MS:
+        return f"that scan began at {instant(earlier.began_ms)}, more than a day ago"
+    if request.began_ms < earlier.began_ms:
+        return f"that scan began at {instant(earlier.began_ms)}, which is in the future"
+    return None
 
 
 def _write_line(file: BinaryIO, path: str, value: object) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -110,28 +111,73 @@ def test_those_without_a_change_are_not_asked_again(tree: str, tmp_path: Path) -
 OTHER_STORE = {"storage_options": {"endpoint_override": "elsewhere:9000", "secret_key": "hush"}}
 
 
+def started_over(file: Path, **asked: object) -> str:
+    """Scan with a file whose rows cannot be used: the answer is that of a scan without it, and the file is gone."""
+    found = ckpt.scan(resume=file, **asked)  # type: ignore[arg-type]
+    plain = ckpt.scan(**asked)  # type: ignore[arg-type]
+    assert (found.checkpoints, found.resumed, file.exists()) == (plain.checkpoints, 0, False)
+    assert ckpt.scan(resume=file, **asked).started_over is None  # type: ignore[arg-type]
+    return str(found.started_over)
+
+
 @pytest.mark.parametrize(
     "change", [{"depth": 1}, {"all_versions": True}, {"changed_since": "1970-01-02"}, {"roots": "."}, OTHER_STORE]
 )
-def test_rows_of_another_scan_are_refused(change: dict[str, object], tree: str, tmp_path: Path) -> None:
+def test_rows_of_another_scan_are_replaced(
+    change: dict[str, object], tree: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(SAMPLES / "stateless-4.2", tmp_path / "here"))
     file = tmp_path / "rows"
     interrupt(tree, file)
-    before = file.read_bytes()
-    with pytest.raises(UsageError, match="was asked for something else: remove it, or name another file"):
-        ckpt.scan(**{"roots": tree, "resume": file, **change})  # type: ignore[arg-type]
-    assert file.read_bytes() == before
+    assert started_over(file, **{"roots": tree, **change}) == "that scan was asked for something else"
 
 
-@pytest.mark.parametrize("days", [-0.01, 1.01])
-def test_rows_of_another_day_are_refused(
-    days: float, tree: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("days", "why"), [(-0.01, "which is in the future"), (1.01, "more than a day ago"), (400, "more than a day ago")]
+)
+def test_rows_of_another_day_are_replaced(
+    days: float, why: str, tree: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "rows"
     interrupt(tree, file)
     now = unfinished.read_clock_ms() + int(days * 86_400_000)
     monkeypatch.setattr("ckpt.inspection.scan.scan.read_clock_ms", lambda: now)
-    with pytest.raises(UsageError, match=r"began at 20.*Z, more than a day from now: remove it"):
-        ckpt.scan(tree, resume=file)
+    assert re.fullmatch(f"that scan began at 20.*Z, {why}", started_over(file, roots=tree))
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "a row that is no JSON": lambda text: text.replace(b'"name": ', b"?", 1),
+    "a row of another form": lambda text: text.replace(b'"name": "', b'"name": 7, "was": "', 1),
+    "bytes that a crash left": lambda text: text[:400] + bytes(100) + text[500:],
+    "half of the first line": lambda text: text[:60],
+    "a first line without a key": lambda text: text.replace(b'"depth": ', b'"deep": ', 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_rows_are_replaced(damage: str, tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    before = file.read_bytes()
+    file.write_bytes(DAMAGES[damage](before))
+    assert file.read_bytes() != before
+    assert started_over(file, roots=tree) == "they are damaged"
+
+
+def test_rows_of_another_version_are_replaced(tree: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    file.write_bytes(re.sub(rb'"version": "[^"]*"', b'"version": "0.0.9"', file.read_bytes(), count=1))
+    assert started_over(file, roots=tree) == "ckpt 0.0.9 made them"
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "prometheus"])
+def test_every_form_says_that_it_started_over(form: str, tree: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    interrupt(tree, file)
+    done = ckpt("scan", tree, "--resume", file, "--all-versions", "-o", form)
+    assert done.exit_code == ckpt("scan", tree, "--all-versions", "-o", form).exit_code
+    assert "that scan was asked for something else" in " ".join((done.stdout + done.stderr).split())
 
 
 @pytest.mark.parametrize("text", ["notes\n", "notes", "{}\n", "[" * 100_000 + "\n", '{"version": 1}\n', "\n"])
@@ -170,10 +216,8 @@ def test_a_relative_root_is_that_of_its_folder(tree: str, tmp_path: Path, monkey
     monkeypatch.chdir(here)
     interrupt("tree", file)
     monkeypatch.chdir(elsewhere)
-    with pytest.raises(UsageError, match="was asked for something else"):
-        ckpt.scan("tree", resume=file)
-    monkeypatch.chdir(here)
-    assert ckpt.scan("tree", resume=file).resumed > 0
+    found = ckpt.scan("tree", resume=file)
+    assert (found.resumed, len(found.checkpoints)) == (0, 1)
 
 
 def test_rows_stay_where_a_root_answers_no_more(tree: str, tmp_path: Path) -> None:
