@@ -39,6 +39,7 @@ class Fault(StrEnum):
     UNFINISHED_CHANGE = "unfinished-change"  # what stands for them while ckpt changes a checkpoint in place
     VANISHED = "vanished"  # listed, and gone when it was to be read
     LEADS_OUT = "leads-out"  # a symbolic link out of the checkpoint, which Spark follows and ckpt does not
+    REFUSED = "refused"  # the storage does not let ckpt read it (permission, I/O error); whether Spark may is unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import typer
 import ckpt
 from ckpt.advice import call
 from ckpt.calls.tried_advice import leave_out_impossible
-from ckpt.checkpoint.reader import open_checkpoint
+from ckpt.checkpoint.reader import open_to_look
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.inspection.explain.explain import Explanation
 from ckpt.inspection.inspection import Inspection, inspect
@@ -50,7 +50,7 @@ def explain(
         raise UsageError.of("{--storage-options} is for {--checkpoint}")
     inspection = None
     if checkpoint is not None:
-        inspection = inspect(open_checkpoint(checkpoint, storage_options=storage_options, batches=_BATCHES))
+        inspection = inspect(open_to_look(checkpoint, storage_options, batches=_BATCHES))
         inspection = leave_out_impossible(inspection, checkpoint, storage_options)
     emit(ExplanationReport(_explain_text(text, inspection)), output)
 

@@ -26,7 +26,7 @@ from ckpt.model import (
     Store,
     Unreadable,
 )
-from ckpt.storage.base import Listing, Oddity
+from ckpt.storage.base import Listing, Oddity, folders_above
 from ckpt.values import Value
 
 OFFSETS, COMMITS, METADATA, STATE, SOURCES = "offsets", "commits", "metadata", "state", "sources"
@@ -136,6 +136,8 @@ class Checkpoint(Value):
     initial_offsets: Mapping[int, Json] = field(default_factory=dict)
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """What the storage did not let ckpt read, and why, by path: files that were asked for, and whole folders."""
     moving: bool = False  # it changed from one look to the next
     missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
@@ -167,6 +169,10 @@ class Checkpoint(Value):
         parts = [name for part in (*PARTS, FIRST_START, SKIPPED) for name in (part, f".{part}.crc")]
         odd = self.listing.oddities.items()
         return tuple(path for path, oddity in odd if oddity is Oddity.OUTSIDE and path.partition("/")[0] in parts)
+
+    def is_refused(self, path: str) -> bool:
+        """True if the storage does not let ckpt read what is at a path, or a folder above it."""
+        return any(above in self.refused for above in (path, *folders_above(path))) if self.refused else False
 
     @property
     def unfinished(self) -> bool:

@@ -134,7 +134,7 @@ def _find_missing_folder(uri: str, options: Mapping[str, str]) -> str | None:
 def as_checkpoint(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
     """Return a checkpoint as it was read, or read the one at a path or URI, as ``open_checkpoint`` does."""
     if isinstance(checkpoint, Checkpoint):
-        refuse_links_out(checkpoint)
+        refuse_unread(checkpoint)
         return checkpoint
     return open_checkpoint(checkpoint, storage_options=storage_options)
 
@@ -178,23 +178,33 @@ def refuse_links_out(checkpoint: Checkpoint) -> None:
         raise LeadsOut(f"{one_line(f'{checkpoint.uri}/{path}')} is {Oddity.OUTSIDE}: {NOT_FOLLOWED}")
 
 
+def refuse_unread(checkpoint: Checkpoint) -> None:
+    """Raise LeadsOut or StorageError where a part of the checkpoint was not read: only who just looks accepts that."""
+    refuse_links_out(checkpoint)
+    for why in checkpoint.refused.values():
+        raise StorageError(why)
+
+
 def read_checkpoint(
     storage: Storage, *, batches: int = 10, fully_read: Verified = NOTHING, look_only: bool = False
 ) -> Checkpoint:
     """Read a checkpoint whose storage is open already.
 
     ``fully_read``: verdicts on the state files that ``ckpt.state.verify`` read completely. Raises LeadsOut where a part
-    is a link out of it, unless this is ``look_only``.
+    is a link out of it, and StorageError where a file or folder cannot be read; if this is ``look_only``, both are data
+    (``links_out``, ``refused``), unless a log cannot be listed, or nothing that was asked for first can be read.
     """
     if storage.look_deeper is not None and fully_read is NOTHING:
         checkpoint: Checkpoint = storage.look_deeper(storage, batches)
+        if not look_only:
+            refuse_unread(checkpoint)
         return checkpoint
     top = _list_top(storage)
     if not _has_parts(top):
         _must_be_new(storage, top)
     with _without_collector():
-        listing = storage.list_tree()
-        checkpoint = _Reading(storage, listing, batches, fully_read).checkpoint()
+        look = storage.list_readable if look_only else storage.list_tree
+        checkpoint = _Reading(storage, look(), batches, fully_read, look_only=look_only).checkpoint()
         if not look_only:
             refuse_links_out(checkpoint)
         for _ in range(_LOOKS):
@@ -202,7 +212,7 @@ def read_checkpoint(
             listed = [checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)]
             if not _is_torn(checkpoint) or list(now) == listed:
                 return checkpoint
-            checkpoint = _Reading(storage, storage.list_tree(), batches, fully_read).checkpoint()
+            checkpoint = _Reading(storage, look(), batches, fully_read, look_only=look_only).checkpoint()
     return replace(checkpoint, moving=True)
 
 
@@ -277,7 +287,9 @@ class _Reading:
     listing: Listing
     batches: int
     fully_read: Verified
+    look_only: bool = False
     vanished: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
 
     def checkpoint(self) -> Checkpoint:
         """Read the logs in one round, then what describes the state and what of it the next start loads."""
@@ -289,7 +301,12 @@ class _Reading:
         paths += [f"{OFFSETS}/{i}" for i in planned] + [f"{COMMITS}/{i}" for i in done]
         if self.batches:
             paths = limits.choose_affordable({path: self._size_of(path) for path in paths})
+        self.refused |= self.listing.refused
+        for folder in self.refused.keys() & {OFFSETS, COMMITS}:
+            raise StorageError(self.refused[folder])
         raw = self._read(paths)
+        if paths and self.refused.keys() >= {*paths}:
+            raise StorageError(self.refused[paths[0]])
         offset_log = self._parse_log(OFFSETS, offset_names, raw, offsets.parse_offset_log)
         commit_log = self._parse_log(COMMITS, commit_names, raw, commits.parse_commit_log)
         marked = self._parse_file(SKIPPED, raw.get(SKIPPED), metadata.parse_skipped)
@@ -318,6 +335,10 @@ class _Reading:
         fully_read = self.fully_read.without_changed(self.listing)
         step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole)
         state = run(step, self._read_many)
+        read = replace(read, refused=self.refused)
+        if state is not None and self.refused:  # that nothing is seen of them is no damage
+            damages = (damage for damage in state.damages if not read.is_refused(damage.path))
+            state = replace(state, damages=tuple(damages))
         return replace(
             read,
             kind=_judge_kind(offset_log, commit_log, state),
@@ -356,12 +377,14 @@ class _Reading:
         return info.size if info else 0
 
     def _read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
-        """Answer requests; a file that vanished is remembered, one that cannot be read stops everything."""
+        """Answer requests; a file that vanished is remembered, and one that cannot be read too, if this only looks."""
         listed = list(requests)
         answers = self.storage.read_many(listed)
         for request, answer in zip(listed, answers, strict=True):
             if isinstance(answer, NotFound):
                 self.vanished.append(request.path)
+            elif isinstance(answer, StorageError) and self.look_only:
+                self.refused[request.path] = str(answer)
             elif isinstance(answer, StorageError):
                 raise answer
         return answers
@@ -386,6 +409,8 @@ class _Reading:
             return None
         if self.listing.oddities.get(path) is Oddity.OUTSIDE:
             return Unreadable(path, Fault.LEADS_OUT, f"it is {Oddity.OUTSIDE}")
+        if path in self.refused:
+            return Unreadable(path, Fault.REFUSED, self.refused[path])
         if data is None:
             gone = Unreadable(path, Fault.VANISHED, "it was gone when ckpt tried to read it")
             return limits.refuse_too_large(path, self._size_of(path)) or gone

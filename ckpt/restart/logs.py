@@ -56,8 +56,8 @@ def _check_log_file(
         detail = f"its version line is v{version}, and {reads}"
         advice = remedies.newer_version(version, start.checkpoint)
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, advice)
-    if isinstance(entry, Unreadable) and entry.fault is Fault.TOO_LARGE:
-        return start.stays_unknown(diagnoses.others.TOO_LARGE, path, entry.reason)
+    if (doubt := start.doubts(path, entry)) is not None:
+        return doubt
     if isinstance(entry, Unreadable) and entry.fault in _UNFINISHED:
         return start.fails(_UNFINISHED[entry.fault], path, entry.reason, entry.says)
     if isinstance(entry, Unreadable):

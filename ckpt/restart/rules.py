@@ -9,7 +9,7 @@ from dataclasses import replace
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.formats.metadata import is_query_id
-from ckpt.model import Fault, Kind, Unreadable
+from ckpt.model import Kind, Unreadable
 from ckpt.restart import batch, diagnoses, logs, messages, offsets, own_triggers, remedies, settings_and_state
 from ckpt.restart.batch import find_obstacle, meet_obstacle
 from ckpt.restart.book import BOOK
@@ -33,8 +33,8 @@ def query_metadata(start: Start) -> Forecast | None:
     if start.checkpoint.listing.has_folder(METADATA):
         detail = "a folder is in the place of the file"
         return start.fails(diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, detail, None)
-    if isinstance(metadata, Unreadable) and metadata.fault is Fault.TOO_LARGE:
-        return start.stays_unknown(diagnoses.others.TOO_LARGE, METADATA, metadata.reason)
+    if (doubt := start.doubts(METADATA, metadata)) is not None:
+        return doubt
     if isinstance(metadata, Unreadable):
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, metadata.reason, metadata.says)
     if metadata is not None:
@@ -92,9 +92,10 @@ def nothing_planned(start: Start) -> Forecast | None:
             advice = BOOK.advise("no_batch_yet")
             return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, advice)
     because = [first] if in_first_batch else []
-    if not in_first_batch and _was_emptied(checkpoint):
+    emptied = None if in_first_batch else _describe_emptied(checkpoint)
+    if emptied is not None:
         kept = [f"{folder}/" for folder in (OFFSETS, COMMITS, STATE) if checkpoint.listing.has_folder(folder)]
-        detail = f"no batch is in it, though {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} there"
+        detail = f"no batch is in it, though {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} there{emptied}"
         because.append(Finding(diagnoses.logs.BATCHES_VANISHED, kept[-1].rstrip("/"), detail))
     elif checkpoint.query_id is not None and not in_first_batch:
         detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
@@ -108,14 +109,22 @@ def _holds_something(listing: Listing, folder: str) -> bool:
     return any(True for _ in files) or bool(listing.subfolders(folder))
 
 
-def _was_emptied(checkpoint: Checkpoint) -> bool:
-    """Tell whether folders show that a query ran of which no batch is left.
+def _describe_emptied(checkpoint: Checkpoint) -> str | None:
+    """What shows, besides its folders, that a query ran of which no batch is left; None where nothing does.
 
-    ``metadata`` is written before both logs get a folder, and ``state/`` is made by a batch that is planned already.
-    One empty ``offsets/`` alone may be anybody's.
+    A start makes ``metadata`` and the folders of both logs within a second, in an order that depends on the version,
+    and changes none of them before it plans a batch; ``state/`` is made by a batch that is planned already. One empty
+    ``offsets/`` alone may be anybody's.
     """
-    logs_there = all(checkpoint.listing.has_folder(folder) for folder in (OFFSETS, COMMITS))
-    return checkpoint.listing.has_folder(STATE) or (logs_there and checkpoint.metadata is None)
+    listing, logs = checkpoint.listing, (OFFSETS, COMMITS)
+    if listing.has_folder(STATE) or (all(map(listing.has_folder, logs)) and checkpoint.metadata is None):
+        return ""
+    written = listing.info(METADATA)
+    if written is not None and written.mtime_ms is not None:
+        for folder in logs:
+            if listing.changed_ms.get(folder, 0) > written.mtime_ms + _ONE_START_MS:
+                return f", and {folder}/ was changed after the first start had written metadata"
+    return None
 
 
 def _holds_no_state(listing: Listing) -> bool:
@@ -125,6 +134,7 @@ def _holds_no_state(listing: Listing) -> bool:
     return bool(kept) and all(folder.endswith("/_metadata") and name == "schema" for folder, name in kept)
 
 
+_ONE_START_MS = 60_000  # a start takes less than a second from ``metadata`` to its logs, or back
 RULES = (
     no_micro_batches,
     query_metadata,
@@ -195,7 +205,28 @@ def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Foreca
     for path in checkpoint.links_out:  # whoever does not read all parts of a checkpoint knows nothing of its start
         finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
         return Forecast(spark, progress, Outcome.UNKNOWN, because=(finding,))
-    start = Start(checkpoint, spark, progress)
+    answer = _ask_rules(Start(checkpoint, spark, progress))
+    return _doubt_refused(answer, checkpoint) if checkpoint.refused else answer
+
+
+def _doubt_refused(answer: Forecast, checkpoint: Checkpoint) -> Forecast:
+    """Doubt an answer of the rules where a start reads what ckpt could not, unless it fails before, or there anyway.
+
+    The rules themselves come to the files of the logs. Spark does without a checksum file that it cannot read.
+    """
+    hidden = (path for path in checkpoint.refused if not path.rpartition("/")[2].startswith("."))
+    unread = [path for path in sorted(hidden) if path.partition("/")[0] not in (METADATA, OFFSETS, COMMITS)]
+    because = tuple(finding for finding in answer.because if not checkpoint.is_refused(finding.path))
+    in_state = all(path.partition("/")[0] == STATE for path in unread)
+    fails = answer.outcome is Outcome.FAILS_AT_START or (answer.outcome is Outcome.FAILS_IN_BATCH and in_state)
+    if not unread or answer.outcome is Outcome.REFUSED or (fails and because):
+        return answer
+    doubts = (Finding(diagnoses.others.READING_REFUSED, path, checkpoint.refused[path]) for path in unread)
+    return Forecast(answer.spark, answer.progress, Outcome.UNKNOWN, because=(*because, *doubts))
+
+
+def _ask_rules(start: Start) -> Forecast:
+    progress = start.progress
     if progress.in_micro_batches:
         return next(answer for rule in RULES if (answer := rule(start)) is not None)
     before, after = _OF_REAL_TIME if progress is Progress.REALTIME else _OF_CONTINUOUS

@@ -7,12 +7,13 @@ from ckpt.advice import Advice
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
 from ckpt.checkpoint.sources.registry import SourceRange, indexed, source_ranges
-from ckpt.model import OffsetLog, SourceOffset
+from ckpt.model import Fault, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, remedies
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
 
+_UNREAD = {Fault.TOO_LARGE: diagnoses.others.TOO_LARGE, Fault.REFUSED: diagnoses.others.READING_REFUSED}
 MOST_BATCHES = 2**31 - 1  # between the first and the last of a log: Spark makes an array of them
 
 
@@ -149,6 +150,12 @@ class Start:
     ) -> Forecast:
         """A failure before any batch is executed."""
         return self.ends(Outcome.FAILS_AT_START, Finding(diagnosis, path, detail, advice), error=error)
+
+    def doubts(self, path: str, entry: object) -> Forecast | None:
+        """An outcome that ckpt cannot foresee, because it did not read a file that the start opens."""
+        if not isinstance(entry, Unreadable) or entry.fault not in _UNREAD:
+            return None
+        return self.stays_unknown(_UNREAD[entry.fault], path, entry.reason)
 
     def stays_unknown(self, diagnosis: Diagnosis, path: str, detail: str, advice: Advice | None = None) -> Forecast:
         """An outcome that ckpt cannot foresee."""

@@ -93,11 +93,15 @@ class Listing:
     special file as an empty file, a dangling link (which Hadoop does not list either) in neither; a link out of the
     root as an empty folder, or as a file that cannot be read.
     ``links`` has the paths that are symbolic links, whatever they lead to.
+    ``refused`` has the folders that could not be listed, which are kept as empty ones, and why.
+    ``changed_ms`` says when a file was last created, renamed or removed in a folder, where the storage knows that.
     """
 
     folders: Mapping[str, Mapping[str, FileInfo]]
     oddities: Mapping[str, Oddity] = field(default_factory=dict)
     links: Set[str] = frozenset()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    changed_ms: Mapping[str, int] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -183,6 +187,10 @@ class Storage(Protocol):
 
         What vanishes meanwhile is left out. Raises as ``list_level`` does; the text names the folder.
         """
+
+    def list_readable(self) -> Listing:
+        """The tree as ``list_tree`` gives it; folders that the storage refuses to list are data (``refused``)."""
+        return self.list_tree()
 
     def read(self, path: str) -> bytes:
         """A whole file. Raises NotFound, or StorageError where it cannot be read."""

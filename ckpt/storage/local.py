@@ -81,12 +81,20 @@ class LocalStorage(Root):
         return LocalStorage(f"{self._root}/{path}", f"{self.uri.rstrip('/')}/{named}") if path else self
 
     def list_level(self, path: str = "") -> Folder:
-        files, folders, _, links = self._scan(path)
+        files, folders, _, links = self._scan(path, {})
         return Folder(files, frozenset(folders), frozenset(links))
 
     def list_tree(self) -> Listing:
         """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""
+        return self._list(tolerant=False)
+
+    def list_readable(self) -> Listing:
+        return self._list(tolerant=True)
+
+    def _list(self, *, tolerant: bool) -> Listing:
         tree: dict[str, dict[str, FileInfo]] = {}
+        refused: dict[str, str] = {}
+        changed: dict[str, int] = {}
         oddities: dict[str, Oddity] = {}
         all_links: set[str] = set()
         pending = [("", False)]  # and whether it is behind a symbolic link
@@ -97,11 +105,16 @@ class LocalStorage(Root):
                 tree[path], oddities[path] = {}, Oddity.REPEATED
                 continue
             try:
-                files, folders, odd, links = self._scan(path)
+                files, folders, odd, links = self._scan(path, changed)
             except NotFound:
                 if path:
                     continue  # it vanished since its parent was listed
                 raise
+            except StorageError as error:
+                if not (tolerant and path):
+                    raise
+                tree[path], refused[path] = {}, str(error)
+                continue
             tree[path] = files
             prefix = f"{path}/" if path else ""
             oddities.update((prefix + name, oddity) for name, oddity in odd.items())
@@ -111,7 +124,7 @@ class LocalStorage(Root):
                     tree[prefix + name] = {}
                 else:
                     pending.append((prefix + name, linked or name in links))
-        return Listing(tree, oddities, all_links)
+        return Listing(tree, oddities, all_links, refused, changed)
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """One after the other: a local disk gains nothing from threads."""
@@ -132,7 +145,9 @@ class LocalStorage(Root):
         times[status.st_dev, status.st_ino] += 1
         return times[status.st_dev, status.st_ino] > _MOST_TIMES
 
-    def _scan(self, path: str) -> tuple[dict[str, FileInfo], list[str], dict[str, Oddity], set[str]]:
+    def _scan(
+        self, path: str, changed: dict[str, int]
+    ) -> tuple[dict[str, FileInfo], list[str], dict[str, Oddity], set[str]]:
         """List one folder: files, names of folders, what is odd among them, and which are symbolic links."""
         files: dict[str, FileInfo] = {}
         folders: list[str] = []
@@ -142,6 +157,7 @@ class LocalStorage(Root):
             # Scanning an open folder spares the system the walk down the path for each file in it.
             handle = os.open(f"{self._root}/{path}", _OPEN_FOLDER)
             try:
+                changed[path] = os.fstat(handle).st_mtime_ns // 1_000_000
                 with os.scandir(handle) as entries:
                     for entry in entries:
                         if entry.is_file(follow_symlinks=False):

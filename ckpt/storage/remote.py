@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from threading import BoundedSemaphore, Thread
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -151,11 +153,18 @@ class RemoteStorage(RemoteFolder, Root):
 
     def list_tree(self) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
+        return self._list(None)
+
+    def list_readable(self) -> Listing:
+        return self._list({})
+
+    def _list(self, refused: dict[str, str] | None) -> Listing:
+        """The whole tree; folders that are refused are recorded where there is something to do so in, else raised."""
         with self._explain_errors(""), _turns.semaphore:
             entries = self._backend.everything()
             if entries is not None:
                 return _make_listing(entries)
-        return _make_listing(self._walk())
+        return replace(_make_listing(self._walk(refused)), refused=refused or {})
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
 
@@ -173,20 +182,25 @@ class RemoteStorage(RemoteFolder, Root):
         with self._explain_errors(folder), _turns.semaphore:
             return list(self._backend.level(folder))
 
-    def _list_folder_if_there(self, folder: str) -> list[ListedItem]:
+    def _list_folder_if_there(self, folder: str, refused: dict[str, str] | None) -> list[ListedItem]:
         """A level of a folder that was listed a moment ago and may have vanished since."""
         try:
             return self._list_folder(folder)
         except NotFound:
             return []
+        except StorageError as error:
+            if refused is None:
+                raise
+            refused[folder] = str(error)
+            return []
 
-    def _walk(self) -> Iterator[ListedItem]:
+    def _walk(self, refused: dict[str, str] | None) -> Iterator[ListedItem]:
         """List folder by folder; all folders of the same depth at once."""
-        level = self._list_folder("")
+        look, level = partial(self._list_folder_if_there, refused=refused), self._list_folder("")
         while level:
             yield from level
             folders = [entry.path for entry in level if entry.file is None]
-            level = [entry for entries in _ask_side_by_side(self._list_folder_if_there, folders) for entry in entries]
+            level = [entry for entries in _ask_side_by_side(look, folders) for entry in entries]
 
 
 def convert_options(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ckpt import settings
 from ckpt.advice import Words, words
+from ckpt.checkpoint.checkpoint import STATE
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import type_name
@@ -53,12 +54,16 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
     elif state.unverified:
         files = plural(state.unverified, "file")
         yield Item(words("{files} known by name and size only: {--deep} reads every byte", files=files))
+    unread = [path for path in sorted(inspection.checkpoint.refused) if path.partition("/")[0] == STATE]
+    if unread:
+        more = f" and {len(unread) - 1} more" if unread[1:] else ""
+        yield Item(f"the storage did not let ckpt read {unread[0]}{more}: what follows is of the rest")
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
-            yield from _show_operator(operator)
+            yield from _show_operator(operator, unread)
         return
     for operator in state.operators:
-        yield Item(_describe_briefly(operator), 6, f"  operator {operator.id}   ")
+        yield Item(_describe_briefly(operator, unread), 6, f"  operator {operator.id}   ")
     yield Item(words("stores, columns and snapshots: see {fields}"))
 
 
@@ -80,18 +85,18 @@ def _list_recorded(inspection: Inspection) -> str:
     return ", ".join(f"{name} {conf[key].rpartition('.')[2]}" for key, name in _RECORDED.items() if key in conf)
 
 
-def _show_operator(operator: Operator) -> Iterator[Block]:
+def _show_operator(operator: Operator, unread: Sequence[str]) -> Iterator[Block]:
     yield Line(f"  operator {operator.id}   {_name_operator(operator)}")
     for variable in operator.variables:
         yield Line(f"    {variable.kind} {variable.name}{' with TTL' if variable.ttl else ''}")
     for store in operator.stores:
-        yield Item(_describe_store(store), 6, f"    {store.name}: ")
+        yield Item(_describe_store(store, unread), 6, f"    {store.name}: ")
         for side, schema in (("key", store.key_schema), ("value", store.value_schema)):
             if schema is not None:
                 yield Item(type_name(schema), 14, f"      {side:7} ")
 
 
-def _describe_briefly(operator: Operator) -> str:
+def _describe_briefly(operator: Operator, unread: Sequence[str]) -> str:
     """An operator among many: how much there is of it, and of which batches."""
     stores = operator.stores
     counts = [store.num_keys for store in stores]
@@ -104,7 +109,7 @@ def _describe_briefly(operator: Operator) -> str:
         plural(max((len(store.partitions) for store in stores), default=0), "partition"),
         *keys,
         size(sum(store.bytes for store in stores)),
-        _describe_readable(tuple(complete or ())),
+        _describe_readable(tuple(complete or ()), unread),
     ]
     return f"{_name_operator(operator)}: {', '.join(facts)}"
 
@@ -117,17 +122,19 @@ def _name_operator(operator: Operator) -> str:
     return operator.name if word is None else f"{word} ({operator.name})"
 
 
-def _describe_store(store: Store) -> Words:
+def _describe_store(store: Store, unread: Sequence[str]) -> Words:
     unknown = words("number of keys not recorded ({call:state_count})")
     keys = unknown if store.num_keys is None else plural(store.num_keys, "key")
     facts = [size(store.bytes) + _describe_skew(store), *(["changelog"] if store.changelog else [])]
-    facts += [_describe_loading(store), _describe_readable(store.readable_batches)]
+    facts += [_describe_loading(store), _describe_readable(store.readable_batches, unread)]
     partitions = plural(len(store.partitions), "partition")
     return words("{partitions}, {keys}, {facts}", partitions=partitions, keys=keys, facts=", ".join(facts))
 
 
-def _describe_readable(batches: Ranges) -> str:
+def _describe_readable(batches: Ranges, unread: Sequence[str]) -> str:
     """For which batches a store can be loaded."""
+    if unread:
+        return "batches with complete state unknown"
     if not batches:
         return "no batch has complete state"
     return f"state of {batch_ranges(batches)} is complete"

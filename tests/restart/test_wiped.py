@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def build(top: Path, folders: Sequence[str], *, has_id: bool) -> Path:
 @pytest.mark.parametrize("has_id", [True, False])
 @pytest.mark.parametrize("folders", [("offsets", "commits", "state"), ("commits", "state/0/0"), ("offsets", "commits")])
 def test_it_is_started_only_if_it_never_ran(folders: Sequence[str], has_id: bool, tmp_path: Path, ckpt: Ckpt) -> None:
-    """Spark writes ``metadata`` before it makes a folder, and makes ``state/`` only in a batch that is planned."""
+    """A start makes ``metadata`` and both logs at once, and ``state/`` only in a batch that is planned."""
     top = build(tmp_path / "in" / "checkpoint", folders, has_id=has_id)
     could_be_new = has_id and "state" not in folders[-1]
     # what a first start leaves that failed before it had planned a batch looks like this too
@@ -57,6 +58,26 @@ def test_a_sample_that_is_wiped(sample: str, tmp_path: Path, ckpt: Ckpt) -> None
     wipe(top)
     assert [one["code"] for one in ckpt("inspect", top, "-o", "json").json()["findings"]] == [CODE]
     assert f"HOLD: {CODE}" in ckpt("preflight", top).stdout
+
+
+@pytest.mark.parametrize("folder", ["offsets", "commits"])
+@pytest.mark.parametrize(("later_s", "found"), [(-3600, "CKPT112"), (5, "CKPT112"), (3600, CODE)])
+def test_a_log_that_changed_after_the_first_start(
+    folder: str, later_s: int, found: str, tmp_path: Path, ckpt: Ckpt
+) -> None:
+    """Folders of a query that never planned a batch have the time of its first start; a copy has its own times."""
+    top = build(tmp_path / "checkpoint", ("offsets", "commits"), has_id=True)
+    written = (top / "metadata").stat().st_mtime
+    for name in ("offsets", "commits"):
+        os.utime(top / name, (written, written))
+    os.utime(top / folder, (written + later_s, written + later_s))
+    (finding,) = ckpt("inspect", top, "-o", "json").json()["findings"]
+    assert finding["code"] == found
+    assert ckpt("preflight", top).exit_code == (found == CODE)
+    for command in ("inspect", "repair"):
+        page = " ".join(ckpt(command, top).stdout.split())
+        assert "as usual" not in page
+        assert "batch ids count from 0 again" in page or command == "repair"
 
 
 def test_a_new_folder_is_no_wiped_checkpoint(tmp_path: Path, ckpt: Ckpt) -> None:
@@ -89,4 +110,12 @@ def test_a_start_reads_everything_again(spark: Any, tmp_path: Path, ckpt: Ckpt) 
     start(failed, empty)
     assert written == before
     assert not (failed / "state").exists()
-    assert CODE not in ckpt("inspect", failed).stdout
+    for folder in ("metadata", "offsets", "commits"):  # as if that start was long ago
+        os.utime(failed / folder, (10**9, 10**9))
+    start(failed, empty)
+    assert "CKPT112" in ckpt("inspect", failed).stdout
+    (empty / "a.txt").write_text("a\n")
+    start(failed, empty)
+    wipe(failed)
+    (failed / "state").rmdir()
+    assert f"HOLD: {CODE}" in ckpt("preflight", failed).stdout

@@ -9,7 +9,14 @@ from os import fspath
 from typing import Annotated
 
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import LeadsOut, look_beside, open_live_version, read_checkpoint, refuse_links_out
+from ckpt.checkpoint.reader import (
+    LeadsOut,
+    look_beside,
+    open_live_version,
+    read_checkpoint,
+    refuse_links_out,
+    refuse_unread,
+)
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
@@ -81,7 +88,7 @@ def state_verify(
     opened = read_every_byte(
         fspath(checkpoint), storage_options, jobs=jobs, engine=engine, announce=announce, watcher=watcher
     )
-    refuse_links_out(opened)
+    refuse_unread(opened)
     verification = opened.state.every_byte if opened.state else None
     if verification is None:
         raise CkptError(f"{opened.uri}: there is no state to verify")
@@ -114,7 +121,7 @@ def read_every_byte(
         look_at_every_byte(storage, options, jobs=jobs, engine=engine, announce=announce, watcher=watcher)
     except LeadsOut:
         return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
-    return look_beside(read_checkpoint(storage, batches=batches), options)
+    return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
 
 
 def look_at_every_byte(
@@ -133,7 +140,8 @@ def look_at_every_byte(
     """
     if jobs is not None and jobs < 1:
         raise UsageError.of("{--jobs} has to be 1 or more")
-    checkpoint = read_checkpoint(storage)
+    checkpoint = read_checkpoint(storage, look_only=True)
+    refuse_links_out(checkpoint)
     if checkpoint.state is None:
         return
     from ckpt.state.verify import contents, one_file  # noqa: F401  (who lacks a package learns it before any reading)
@@ -151,7 +159,7 @@ def _read_with_verdicts(
     verified: Verified, uri: str, options: Mapping[str, str], runner: Runner, storage: Storage, batches: int
 ) -> Checkpoint:
     """Read a checkpoint with the verdicts on files of the one at ``uri``, and compare its rows."""
-    checkpoint = read_checkpoint(storage, batches=batches, fully_read=verified)
+    checkpoint = read_checkpoint(storage, batches=batches, fully_read=verified, look_only=True)
     plain = copy(storage)
     plain.uri, plain.look_deeper = uri, None  # whoever reads rows reads them there
     return _add_contents(checkpoint, plain, options, runner)
