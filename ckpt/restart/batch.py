@@ -1,11 +1,11 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ckpt import settings
 from ckpt.advice import Advice
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
+from ckpt.checkpoint.history import Uncomputed, find_uncomputed
 from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.formats.operators import OPERATORS, OperatorName
@@ -278,11 +278,22 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 
 
 def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding]:
+    uncomputed = find_uncomputed(start.checkpoint)
+    if uncomputed is not None and uncomputed.whole:
+        return [_make_uncomputed(uncomputed, damages)]
     advise_folder = remedies.lost_state(start.checkpoint)
-    first, *others = (_make_finding(start, damage, advise_folder) for damage in damages)
-    if first.diagnosis is diagnoses.state.STATE_CHAIN_HOLE:
-        first = replace(first, detail=first.detail + _compare_ends(start))
-    return [first, *others]
+    return [_make_finding(start, damage, advise_folder) for damage in damages]
+
+
+def _make_uncomputed(uncomputed: Uncomputed, damages: Sequence[StateDamage]) -> Finding:
+    first, last = uncomputed.first, uncomputed.last
+    which, versions = span("batch", first, last), span("state version", first + 1, last + 1)
+    of = ", ".join(dict.fromkeys(f"operator {damage.operator}" for damage in damages))
+    where = f"only {of} lacks" if uncomputed.anywhere else "no partition has"
+    older = "all older state is complete" if first else "no older state was ever there"
+    detail = f"{which} {'is' if first == last else 'are'} committed, and {where} {versions}; {older}"
+    path, *others = (path for damage in damages for path in (damage.path, *damage.missing))
+    return Finding(diagnoses.sinks.NEVER_COMPUTED, path, detail, others=tuple(others))
 
 
 def _make_finding(start: Start, damage: StateDamage, advise_folder: Callable[[str], Advice | None]) -> Finding:
@@ -294,20 +305,6 @@ def _make_finding(start: Start, damage: StateDamage, advise_folder: Callable[[st
     is_folder = diagnosis is diagnoses.state.STATE_FOLDER_MISSING
     advice = advise_folder(damage.path) if is_folder else None
     return Finding(diagnosis, damage.path, damage.detail, advice, others=damage.missing)
-
-
-def _compare_ends(start: Start) -> str:
-    """Name the likely cause where all state ends at one version, which several batches have been committed since."""
-    stores = (store for _, store in start.checkpoint.stores())
-    ends = {partition.newest_version for store in stores for partition in store.partitions}
-    needed = start.checkpoint.state.needed_version if start.checkpoint.state else None
-    (end, *others) = ends or (None,)
-    if others or not end or not needed or end + 1 >= needed:
-        return ""
-    return (
-        f"; state/ ends at version {end} everywhere, the logs at batch {start.latest}: it may be an older copy, or the "
-        f"sink has passed {span('batch', end, needed - 1)} over"
-    )
 
 
 def write_descriptions(start: Start) -> Forecast | None:

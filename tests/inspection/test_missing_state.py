@@ -62,23 +62,6 @@ def test_a_damaged_file_after_a_missing_one_is_named_too(tmp_path: Path) -> None
     assert found >= {("CKPT301", "state/0/0/9.delta"), ("CKPT302", "state/0/0/10.delta")}
 
 
-@pytest.mark.parametrize(
-    ("patterns", "says"),
-    [
-        (("[7-9].*", "10.*"), "; state/ ends at version 6 everywhere, the logs at batch 9: "),
-        (("9.*",), ""),  # the newest are there
-        (("10.*",), ""),  # of one batch: see what that means
-    ],
-)
-def test_older_state_is_told_from_lost_files(patterns: tuple[str, ...], says: str, tmp_path: Path) -> None:
-    checkpoint = shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", tmp_path / "checkpoint")
-    lose(checkpoint, *patterns)
-
-    first, second = (rated.finding.detail for rated in inspect(checkpoint).findings if rated.code == "CKPT301")
-
-    assert first.removeprefix(second).startswith(says) if says else first == second
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("provider", ["hdfs", "changelog"])
 def test_a_real_start_finds_the_state_that_was_put_back(provider: str, spark: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ckpt.changes.plan import NoWay, Replay, name_lost_part
 from ckpt.changes.rewind.plan import Replayed, list_possible_targets, plan_rewind, show_batch
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.history import find_uncomputed
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.inspection.inspection import Inspection
@@ -31,7 +32,12 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
     """Rewind to the newest committed batch after which a start runs. Raises NoWay, StorageError."""
     checkpoint = inspection.checkpoint
     committed = [i for i in reversed(checkpoint.commits.ids) if i in checkpoint.offsets]
-    if inspection.deep:
+    uncomputed = find_uncomputed(checkpoint)
+    if uncomputed is not None and uncomputed.first == 0:
+        committed = [-1] if replayed is Replayed.SAME else []
+    elif uncomputed is not None:
+        committed = [batch for batch in committed if batch < uncomputed.first]
+    if inspection.deep and not (uncomputed and uncomputed.first == 0):
         possible = list_possible_targets(checkpoint, replayed)
         committed = [batch for batch in committed if contains(possible, batch)]
     reason = "there is no batch to go back to"
@@ -44,7 +50,7 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
         if again.same is (replayed is Replayed.SAME):
             cost = Cost.MAY_LOSE if again.loses else Cost.FINISHED_AGAIN if again.repeats else Cost.UNFINISHED_AGAIN
             yield Draft(
-                f"back to batch {again.kept}: batch {again.kept + 1} "
+                f"back to {f'batch {again.kept}' if again.kept >= 0 else 'the beginning'}: batch {again.kept + 1} "
                 + ("runs again over its range" if again.same else "gets a new range"),
                 cost,
                 plan.steps,

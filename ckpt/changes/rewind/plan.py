@@ -30,6 +30,7 @@ from ckpt.changes.plan import (
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, SOURCES, Checkpoint, Log
+from ckpt.checkpoint.history import find_uncomputed
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
@@ -53,8 +54,9 @@ class Again:
     kept: int
     newest: int  # that the logs have
     same: bool  # the batch after ``kept`` runs over its old range
-    committed: bool  # that batch was committed, so that its sink has its rows
+    committed: bool  # that batch was committed, so that its sink has its rows, if it was computed
     stateful: bool
+    computed: bool | None = True  # False: it seems never to have been; None: perhaps in part
 
     @property
     def first(self) -> First:
@@ -63,7 +65,9 @@ class Again:
             return First.SINK
         if not self.stateful or self.newest == self.kept:
             return First.NOTHING
-        return First.NOOP if self.committed else First.NOOP_IF_WRITTEN
+        if self.computed is False:
+            return First.NOTHING
+        return First.NOOP if self.committed and self.computed else First.NOOP_IF_WRITTEN
 
     @property
     def loses(self) -> bool:
@@ -96,14 +100,18 @@ def _describe_sinks(checkpoint: Checkpoint, again: Again) -> AnySink | None:
     ``FileStreamSink.addBatch`` does likewise.
     """
     first, named = again.kept + 1, name_sink(checkpoint)
+    as_usual = BOOK.text("rewound_never_computed", first=first) if again.computed is False else None
     if again.loses:
         kinds = list_sinks(Ids.REUSED, Seen(first, again.newest))
         text = BOOK.text("one_keeps_its_range", first=first) if again.same else REUSED
-        return AnySink(text, Ids.REUSED, kinds=kinds, named=named)
+        return AnySink(text, Ids.REUSED, as_usual, kinds, named)
     text, kinds = BOOK.text("old_range", first=first), list_sinks(Ids.SAME)
+    if as_usual is not None:
+        text, kinds = BOOK.text("never_computed", first=first), show_batch(checkpoint, first, kinds)
+        return AnySink(text, Ids.SAME, as_usual, kinds, named)
     if again.first is First.NOTHING:
         return AnySink(text, Ids.SAME, kinds=kinds, named=named) if again.repeats else None
-    start = BOOK.text(f"rewound_{again.first}", first=first)
+    start = BOOK.text(f"rewound_{again.first if again.computed else 'in-part'}", first=first)
     kinds = kinds if again.first is First.NOOP else show_batch(checkpoint, first, kinds)
     return AnySink(text, Ids.SAME, start, kinds, named)
 
@@ -143,6 +151,8 @@ def name_missing_part(checkpoint: Checkpoint, batch: int, replayed: Replayed) ->
     if offsets.latest is not None and batch > offsets.latest:
         return f"batch {batch} was never planned: the latest is {offsets.latest}"
     wanted: list[tuple[Log[OffsetLog] | Log[CommitLog], int]] = [(offsets, batch), (commits, batch)]
+    if batch < 0 and (uncomputed := find_uncomputed(checkpoint)) is not None and uncomputed.first == 0:
+        wanted = []
     if keeps_planned(checkpoint, batch, replayed):
         wanted.append((offsets, batch + 1))
     elif isinstance(before := offsets.entries.get(batch - 1), Unreadable) and before.fault is Fault.TOO_LARGE:
@@ -247,7 +257,7 @@ def plan_rewind(
         return replace(plan, needed=False, why=why)
     newest = max(i for i in (checkpoint.offsets.latest, checkpoint.commits.latest, to_batch) if i is not None)
     committed = to_batch + 1 in checkpoint.commits
-    again = Again(to_batch, newest, kept, committed, stateful=bool(checkpoint.stateful))
+    again = Again(to_batch, newest, kept, committed, bool(checkpoint.stateful), _was_computed(checkpoint, to_batch + 1))
     cut = any(step.path.startswith(f"{SOURCES}/") for step in steps)
     plan = replace(
         plan,
@@ -268,6 +278,14 @@ def plan_rewind(
     possible = "judging by names, batches to go back to are"
     refused = words("{why}; {possible} {names}", why=plan.refused, possible=possible, names=_spell_batches(batches))
     return replace(plan, refused=refused)
+
+
+def _was_computed(checkpoint: Checkpoint, batch: int) -> bool | None:
+    """Tell whether a batch was computed; None: perhaps in part, or files of its state are lost."""
+    uncomputed = find_uncomputed(checkpoint)
+    if uncomputed is None or not uncomputed.first <= batch <= uncomputed.last:
+        return True
+    return None if uncomputed.anywhere else False
 
 
 def find_origin(checkpoint: Checkpoint, latest: int) -> int | None:

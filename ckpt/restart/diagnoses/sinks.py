@@ -1,4 +1,4 @@
-"""Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420)."""
+"""Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420), and of what one left uncomputed."""
 
 from ckpt.restart.diagnoses.common import error, note, warning
 
@@ -13,3 +13,4 @@ FIRST_START_UNREADABLE = error("CKPT420 unreadable-first-start-mark")
 SINK_RESTORED = warning("CKPT418 sink-restored")
 SINK_HAS_NEXT = note("CKPT416 sink-has-the-uncommitted-batch")
 SINK_PASSES_OVER_STATE = error("CKPT417 skipped-batch-without-state")
+NEVER_COMPUTED = error("CKPT428 batch-never-computed")
