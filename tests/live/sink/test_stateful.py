@@ -57,7 +57,7 @@ def test_preflight_holds_a_repaired_query_until_it_has_run_into_noop(
     remove(checkpoint / "state" / "0" / "0" / f"{BATCHES}.delta")
     query.add(BATCHES)
 
-    repaired = ckpt("repair", checkpoint, "--apply", "--accept-replay", "--grace", 0)
+    repaired = ckpt("repair", checkpoint, "--sink", place / "out", "--apply", "--accept-replay", "--grace", 0)
 
     assert repaired.exit_code == 0
     assert "preflight answers START then, not before." in " ".join(repaired.stdout.split())
