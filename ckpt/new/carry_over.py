@@ -17,9 +17,9 @@ from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.model import Location
 from ckpt.new.book import BOOK
 from ckpt.new.copy.copy import Vanished, copy_selected
-from ckpt.new.copy.placing import Placing, check_apart, open_new
 from ckpt.new.copy.selection import has_run_since
 from ckpt.new.evolve.plan import EvolveOptions, EvolvePlan, judge_evolution, plan_evolution
+from ckpt.new.placing import Placing, check_apart, open_new
 from ckpt.new.request import NewCheckpoint
 from ckpt.query.description import QueryDescription
 from ckpt.state.native.temporary import make_temporary_folder
@@ -96,8 +96,7 @@ def _copy_rest(plan: EvolvePlan, storage: Storage, view: Storage, placing: Placi
         if has_run_since(checkpoint, storage):
             raise StorageError(f"{one_line(checkpoint.uri)}: the query is running: stop it, and try again")
 
-    how = {"new_id": new.new_id, "plan": new.plan}
-    copied = copy_selected(view, placing, new.uri, None, **how, watcher=new.watcher, check=check_at_rest)
+    copied = copy_selected(view, placing, new, None, check_at_rest)
     return replace(
         plan,
         written=not copied.planned,

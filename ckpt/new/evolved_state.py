@@ -11,9 +11,9 @@ from itertools import chain
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import count_partitions
-from ckpt.new.copy.placing import Placing
 from ckpt.new.evolve.state import StatePlan
 from ckpt.new.exchange import Exchange
+from ckpt.new.placing import Placing
 from ckpt.new.rewrite.reshaping import ColumnReshaping
 from ckpt.new.rewrite.snapshots import read_file_form
 from ckpt.new.rewrite.state import StateRewriting

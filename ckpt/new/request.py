@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from ckpt.new.copy.placing import Placing, Watcher, open_new
+from ckpt.new.placing import Placing, Watcher, open_new
 
 if TYPE_CHECKING:
     from ckpt.new.exchange import Exchange

@@ -1,6 +1,8 @@
 """Whoever makes state of a new checkpoint, one process, several or Spark's executors: it is the same, or nothing."""
 
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,15 +12,22 @@ from pyarrow import parquet
 
 import ckpt
 from ckpt.errors import CkptError, UsageError
+from ckpt.query.description import DescribedBuffer
 from tests.conftest import CopyOf
+from tests.new.evolve.columns import COLUMN_CASES
+from tests.new.evolve.record import ask, check
+from tests.new.evolve.running import Answering
+from tests.new.evolve.test_command import COUNT, SUM, describe_aggregates
 from tests.new.fill.test_import_state import AGGREGATION, exported, frames
 from tests.new.rewrite.continuing import rows, state
 from tests.support.places import SAMPLES
+from tests.support.spark.live import Here
 
-Make: TypeAlias = Callable[..., ckpt.types.Rewrite]
+MORE, NONE = [("key", "long"), ("more", "string")], list[tuple[str, str]]()
+Make: TypeAlias = Callable[..., Any]
 
 
-def rewrite(sample: str, new: Path, **form: Any) -> ckpt.types.Rewrite:
+def rewrite(sample: str | Path, new: Path, **form: Any) -> ckpt.types.Rewrite:
     return ckpt.rewrite(str(SAMPLES / sample), str(new), **form)
 
 
@@ -27,6 +36,28 @@ def import_state(sample: str, new: Path, **form: Any) -> ckpt.types.Rewrite:
     if not export.exists():
         exported(SAMPLES / sample, export)
     return ckpt.import_state(str(export), str(new), like=str(SAMPLES / sample), **form)
+
+
+def evolve(checkpoint: Path, new: Path, key: list[tuple[str, str]], engine: Any) -> ckpt.types.EvolvePlan:
+    """Add an aggregate, give the others another order and the rows another key."""
+    describe_aggregates(new.with_suffix(".old"), COUNT, SUM)
+    describe_aggregates(new.with_suffix(".new"), SUM, DescribedBuffer("max", "long", True), COUNT, key=key)
+    plan, _ = ckpt.evolve(
+        str(checkpoint),
+        str(new),
+        to=str(new.with_suffix(".new")),
+        from_query=str(new.with_suffix(".old")),
+        engine=engine,
+        default={"more": "x"} if key == MORE else {},
+        accept_from_now_on=True,
+    )
+    return plan
+
+
+def list_files(folder: Path) -> list[str]:
+    """List the files of a checkpoint, without the ids that are new each time."""
+    paths = (str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+    return sorted(re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", path) for path in paths)
 
 
 def check_alike(make: Make, sample: str, form: dict[str, Any], folder: Path, **engine: Any) -> None:
@@ -97,10 +128,41 @@ def test_executors_make_what_one_process_does(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("partitions", [2, 5])
-def test_damaged_state_is_refused_and_nothing_is_left(
-    partitions: int, by: Any, copy_of: CopyOf, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("sample", "key"),
+    [
+        ("aggregation-hdfs-4.2", [("key", "long")]),
+        ("aggregation-changelog-4.2", MORE),
+        ("aggregation-format2-4.2", NONE),
+    ],
+    ids=["columns", "keys that move", "groups that merge"],
+)
+def test_executors_evolve_as_one_machine_does(sample: str, key: list[tuple[str, str]], by: Any, tmp_path: Path) -> None:
+    for name, who in (("here", None), ("there", by)):
+        plan = evolve(SAMPLES / sample, tmp_path / name, key, who)
+        assert (plan.written, plan.refused) == (True, None)
+    assert rows(tmp_path / "there") == rows(tmp_path / "here")
+    assert list_files(tmp_path / "there") == list_files(tmp_path / "here")
+    assert ckpt.state_verify(str(tmp_path / "there")).damages == ()
+
+
+@pytest.mark.spark
+def test_the_changed_query_continues(by: Any, spark: Any, tmp_path: Path) -> None:
+    case = next(case for case in COLUMN_CASES if case.name == "a key column and an aggregate")
+    minor = ".".join(spark.version.split(".")[:2])
+    check(case, ask(Here(spark, Answering().answer), case, minor, tmp_path / "case", by))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(partial(rewrite, partitions=partitions) for partitions in (2, 5)),
+        *(partial(evolve, key=key) for key in ([("key", "long")], MORE)),
+    ],
+    ids=["fewer", "more", "made", "divided"],
+)
+def test_damaged_state_is_refused_and_nothing_is_left(make: Make, by: Any, copy_of: CopyOf, tmp_path: Path) -> None:
     """An executor's error is reported like the driver's own, and files that other tasks have written are removed."""
     checkpoint = copy_of("aggregation-hdfs-4.2")
     file = checkpoint / "state/0/1/8.snapshot"
@@ -108,7 +170,7 @@ def test_damaged_state_is_refused_and_nothing_is_left(
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
     with pytest.raises(CkptError, match=r"state/0/1/8\.snapshot"):
-        ckpt.rewrite(str(checkpoint), str(tmp_path / "new"), partitions=partitions, engine=by)
+        make(checkpoint, tmp_path / "new", engine=by)
     assert not (tmp_path / "new").exists()
 
 

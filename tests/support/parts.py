@@ -56,7 +56,7 @@ EACH: dict[str, int] = {
     # Databases show the rest (live/sink/test_code.py).
     "live/sink/test_kafka_rows.py::*": 3,
     # Files are written and removed by the same code for every command; others are on the other storages.
-    "new/rewrite/test_remote.py::test_it_is_written_there_and_back_as_here": 2,
+    "new/test_remote.py::test_it_is_written_there_and_back_as_here": 2,
     "changes/test_remote.py::test_a_checkpoint_is_relocated_and_put_back": 2,
     # Of 320 recorded seeds.
     "laws/operator/test_live.py::test_a_seed_ends_as_recorded": 4,

@@ -17,8 +17,9 @@ from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.sink.reader import find_kind
 from ckpt.model import Location, QueryMetadata
-from ckpt.new.copy.comparing import ReadSums
-from ckpt.new.copy.placing import (
+from ckpt.new.comparing import ReadSums
+from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.placing import (
     AT_ONCE,
     FilePieces,
     Placing,
@@ -28,7 +29,7 @@ from ckpt.new.copy.placing import (
     is_large,
     open_new,
 )
-from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.request import NewCheckpoint
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
 from ckpt.storage.writer import Attributes
@@ -110,7 +111,8 @@ def copy(
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         try:
-            copied = copy_selected(storage, placing, folder, batch, new_id=new_id, plan=plan, watcher=watcher)
+            request = NewCheckpoint(uri=folder, options=options, new_id=new_id, plan=plan, watcher=watcher)
+            copied = copy_selected(storage, placing, request, batch)
             return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
@@ -122,32 +124,28 @@ def copy(
 
 def copy_selected(
     storage: Storage,
-    new: Placing,
-    to: str,
+    placing: Placing,
+    new: NewCheckpoint,
     batch: int | None,
-    *,
-    new_id: bool,
-    plan: bool,
-    watcher: Watcher | None,
     check: Callable[[], None] = lambda: None,
 ) -> CheckpointCopy:
-    """Select the files of a checkpoint, and write them to a new place; nothing is left of it where that fails.
+    """Select the files of a checkpoint, and write them to its place; nothing is left of it where that fails.
 
     Where writing has begun there, files that it has already are not written again. ``check`` is called in the end, and
     raises CkptError where the copy is not to stay.
 
     Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
     """
-    selection = select_files(storage, to, batch)
-    if plan:
-        return _plan_copy(selection, storage, new, to, new_id=new_id)
-    placing = new if new.begun else new.make_attempt()
-    placing.attributes = partial(_choose_attributes, selection, local=new.storage.local)
+    selection = select_files(storage, new.uri, batch)
+    if new.plan:
+        return _plan_copy(selection, storage, placing, new)
+    placing = placing if placing.begun else placing.make_attempt()
+    placing.attributes = partial(_choose_attributes, selection, local=placing.storage.local)
     try:
         with placing:
             if not placing.begun:
                 placing.begin(selection.newest)
-            copied = _copy_files(selection, storage, placing, to, new_id=new_id, watcher=watcher)
+            copied = _copy_files(selection, storage, placing, new)
             check()
             return copied
     except NotFound as error:
@@ -166,9 +164,7 @@ def _choose_attributes(selection: Selection, path: str, *, local: bool) -> Attri
     return None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
 
 
-def _copy_files(
-    selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool, watcher: Watcher | None
-) -> CheckpointCopy:
+def _copy_files(selection: Selection, storage: Storage, placing: Placing, new: NewCheckpoint) -> CheckpointCopy:
     """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
     local, listing = placing.storage.local, selection.listing
     small = _read_small(selection, storage, sidecars=local)  # at once
@@ -177,7 +173,7 @@ def _copy_files(
     gone |= written
     order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
     small |= selection.changed
-    if new_id:
+    if new.new_id:
         data = build_metadata(str(uuid.uuid4()))
         small |= {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
     sums = ReadSums()
@@ -191,35 +187,35 @@ def _copy_files(
             path: FilePieces(storage, path, info, sums) for path, info in later.items() if info and is_large(info)
         }
         placing.put({path: contents[path] for path in group})
-        if watcher is not None:
-            watcher(len(placing.sizes), len(order) + len(written))
+        if new.watcher is not None:
+            new.watcher(len(placing.sizes), len(order) + len(written))
         for path, content in contents.items():
             if isinstance(content, bytes):
                 sums.add(path, content)
     placing.finish(small.get(selection.newest) or storage.read(selection.newest))
     starts = _list_starts(selection.inspection)
-    placing.check(to, "the copy", "the original", lambda copied: _list_starts(copied) == starts)
+    placing.check(new.uri, "the copy", "the original", lambda copied: _list_starts(copied) == starts)
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
-    made = _describe_copy(selection, to, query_id, placing.sizes.values(), new_id=new_id)
+    made = _describe_copy(selection, new, query_id, placing.sizes.values())
     return replace(made, wrong_checksums=tuple(sums.find_wrong()))
 
 
-def _plan_copy(selection: Selection, storage: Storage, placing: Placing, to: str, *, new_id: bool) -> CheckpointCopy:
+def _plan_copy(selection: Selection, storage: Storage, placing: Placing, new: NewCheckpoint) -> CheckpointCopy:
     """Describe the copy with the sizes of the listing. Raises StorageError, also where NEW is not empty."""
     placing.check_empty()
     paths = selection.list_in_order(storage, sidecars=placing.storage.local)
     sizes = [info.size or 0 for info in map(selection.listing.info, paths) if info is not None]
-    query_id = None if new_id else selection.inspection.checkpoint.query_id
-    return _describe_copy(selection, to, query_id, sizes, new_id=new_id, planned=True)
+    query_id = None if new.new_id else selection.inspection.checkpoint.query_id
+    return _describe_copy(selection, new, query_id, sizes)
 
 
 def _describe_copy(
-    selection: Selection, to: str, query_id: str | None, sizes: Collection[int], *, new_id: bool, planned: bool = False
+    selection: Selection, new: NewCheckpoint, query_id: str | None, sizes: Collection[int]
 ) -> CheckpointCopy:
-    sinks = shared_with_a_copy(new_id=new_id)
+    sinks, amount = shared_with_a_copy(new_id=new.new_id), (len(sizes), sum(sizes))
     return CheckpointCopy(
-        selection.inspection, to, selection.batch, query_id, new_id, len(sizes), sum(sizes), planned, sinks
+        selection.inspection, new.uri, selection.batch, query_id, new.new_id, *amount, new.plan, sinks
     )
 
 

@@ -13,11 +13,11 @@ from os import fspath
 from ckpt.changes.backup import choose_options
 from ckpt.errors import CkptError, one_line
 from ckpt.model import Location
-from ckpt.new.copy.placing import Watcher, check_apart
 from ckpt.new.exchange import Exchange
 from ckpt.new.fill.export_folder import Export, open_export
 from ckpt.new.fill.frames import Frames, table_of
 from ckpt.new.fill.state import is_keyless, make_state
+from ckpt.new.placing import Watcher, check_apart
 from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.new.rewrite.plan import Rewrite, RewrittenUnit, plan_rewrite
 from ckpt.new.rewrite.writing import make_new

@@ -23,8 +23,8 @@ from ckpt.formats.statefiles import LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Provider
 from ckpt.new.book import BOOK
-from ckpt.new.copy.placing import check_apart
 from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.placing import check_apart
 from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite.filtering import Dropping, Key, Leaving, SplitFilter, choose_leaving, join_names
 from ckpt.query.description import QueryDescription

@@ -16,8 +16,8 @@ from ckpt.advice import words
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.new.book import BOOK
-from ckpt.new.copy.placing import Watcher, check_apart
 from ckpt.new.exchange import Exchange
+from ckpt.new.placing import Watcher, check_apart
 from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
 from ckpt.new.rewrite.plan import PlannedRewrite, Rewrite, RewrittenUnit, plan_merge, plan_rewrite, plan_split

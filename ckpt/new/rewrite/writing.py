@@ -27,8 +27,8 @@ from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store
 from ckpt.new.book import BOOK
-from ckpt.new.copy.placing import Placing, Watcher, open_new
 from ckpt.new.copy.selection import Selection, has_run_since, is_undescribed
+from ckpt.new.placing import Placing, Watcher, open_new
 from ckpt.new.rewrite.plan import (
     CannotRewrite,
     PlannedRewrite,

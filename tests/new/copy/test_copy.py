@@ -15,7 +15,7 @@ from ckpt.checkpoint.reader import NotACheckpoint, open_checkpoint, read_checkpo
 from ckpt.errors import CkptError, NotFound, StorageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import inspect
-from ckpt.new.copy import placing
+from ckpt.new import placing
 from ckpt.new.copy.copy import copy
 from ckpt.new.copy.selection import CannotCopy, select_files
 from ckpt.restart.findings import Outcome
@@ -284,7 +284,7 @@ def test_a_copy_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 def test_state_that_does_not_fit_its_checksums_is_named(
     sample: str, file: str, hidden: bool, piece: int, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("ckpt.new.copy.placing.PIECE", piece)
+    monkeypatch.setattr("ckpt.new.placing.PIECE", piece)
     checkpoint = copy_of(sample)
     assert ckpt("copy", checkpoint, tmp_path / "sound").exit_code == 0
     damaged = sorted(checkpoint.glob(file))[-1]

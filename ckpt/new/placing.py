@@ -14,7 +14,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.new.copy.comparing import ReadSums
+from ckpt.new.comparing import ReadSums
 from ckpt.storage import FileInfo, Storage, open_storage
 from ckpt.storage.base import PIECE
 from ckpt.storage.local_writer import open_writer
