@@ -16,6 +16,7 @@ from ckpt.changes.steps import FileStep
 from ckpt.checkpoint.history import in_real_time
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.verdict import spell
+from ckpt.restart.diagnoses.logs import BATCHES_VANISHED
 from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
 from ckpt.restart.findings import Asked, Forecast, Outcome, Severity
 from ckpt.restart.sinks import AnySink
@@ -119,7 +120,7 @@ def find_trouble(after: Inspection) -> str | None:
     """The worst error that the versions that run have to fear after their first batch."""
     for rated in inspect(after.checkpoint, find_running(after), Asked.SYNC).findings:
         finding = rated.finding
-        marked = finding.diagnosis in (FIRST_INTO_NOOP, FIRST_START_UNREADABLE)
+        marked = finding.diagnosis in (FIRST_INTO_NOOP, FIRST_START_UNREADABLE, BATCHES_VANISHED)
         if rated.severity is Severity.ERROR and not marked:
             return f"{finding.path}: {finding.detail} ({finding.diagnosis.code})"
     return None

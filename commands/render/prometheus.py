@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
+from ckpt.restart.diagnoses.logs import BATCHES_VANISHED
 from ckpt.restart.findings import Severity
 from ckpt.texts import escape_unprintable, mask_secrets
 
@@ -30,6 +31,11 @@ _GAUGES = (
         "restartable",
         "Whether every forecast that the verdict rests on says that the query runs after its next start.",
         lambda row: None if row.outcome is None else row.outcome.runs,
+    ),
+    _Gauge(
+        "batches_vanished",
+        "Whether the folders of a query that ran are there, and no batch is in them.",
+        lambda row: None if row.error is not None else BATCHES_VANISHED.code in row.codes,
     ),
     _Gauge("latest_batch", "Id of the latest planned batch.", lambda row: row.latest_batch),
     _Gauge(

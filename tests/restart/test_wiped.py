@@ -40,7 +40,7 @@ def test_it_is_started_only_if_it_never_ran(folders: Sequence[str], has_id: bool
     top = build(tmp_path / "in" / "checkpoint", folders, has_id=has_id)
     could_be_new = has_id and "state" not in folders[-1]
     # what a first start leaves that failed before it had planned a batch looks like this too
-    found = "CKPT112" if could_be_new else "CKPT206" if "state/0/0" in folders else CODE
+    found = "CKPT112" if could_be_new else CODE
     run = ckpt("inspect", top)
     assert (run.exit_code, found in run.stdout) == (1, True)
     for command in ("inspect", "repair"):
@@ -50,6 +50,7 @@ def test_it_is_started_only_if_it_never_ran(folders: Sequence[str], has_id: bool
     assert held.exit_code == (not could_be_new)
     (row,) = ckpt("scan", top.parent, "-o", "json").json()["checkpoints"]
     assert row["worst"]["code"] == found
+    assert row["severity"] == ("error" if not could_be_new else "warning")
 
 
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "stateless-4.2"])
@@ -78,6 +79,22 @@ def test_a_log_that_changed_after_the_first_start(
         page = " ".join(ckpt(command, top).stdout.split())
         assert "as usual" not in page
         assert "batch ids count from 0 again" in page or command == "repair"
+
+
+def test_it_is_first_in_a_scan_and_has_a_metric(tmp_path: Path, ckpt: Ckpt) -> None:
+    shutil.copytree(SAMPLES / "stateless-4.2", tmp_path / "healthy")
+    shutil.copytree(SAMPLES / "async-4.2", tmp_path / "asynchronous")  # has a warning
+    wipe(Path(shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", tmp_path / "wiped")))
+    rows = ckpt("scan", tmp_path, "-o", "json").json()["checkpoints"]
+    assert [(row["name"], row["severity"]) for row in rows] == [
+        ("wiped", "error"),
+        ("asynchronous", "warning"),
+        ("healthy", "note"),
+    ]
+    metrics = ckpt("scan", tmp_path, "-o", "prometheus").stdout
+    for row in rows:
+        line = f'ckpt_checkpoint_batches_vanished{{checkpoint="{row["path"]}"}} {int(row["name"] == "wiped")}\n'
+        assert line in metrics
 
 
 def test_a_new_folder_is_no_wiped_checkpoint(tmp_path: Path, ckpt: Ckpt) -> None:
