@@ -287,15 +287,17 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
         sink = replace(sink, said=str(BOOK.text("upserts_again", first=min(batches), again=again)))
     elif batches and doubles:
         sink = replace(sink, said=f"batches from {min(batches)} on run again: {again}")
-    first = BOOK.text("noop_first", batch=sink.next_batch)
+    unknown = plan.any_sink.first if plan.any_sink and plan.repeats and doubles else None  # whether it has the rows
+    first = BOOK.text("noop_first", batch=sink.next_batch) if into_noop else unknown
+    if_written = plan.first if plan.first is First.NOOP_IF_WRITTEN and unknown else First.NOTHING
     return replace(
         plan,
         sink=sink,
         any_sink=None,
-        warnings=(*plan.warnings, _describe_outcome(plan, sink), *((first,) if into_noop else ())),
+        warnings=(*plan.warnings, _describe_outcome(plan, sink), *((first,) if first else ())),
         skips=None if plan.skips is not None and plan.skips.any_sink else plan.skips,
         repeats=repeats,
-        first=First.NOOP if into_noop else First.NOTHING,
+        first=First.NOOP if into_noop else if_written,
     )
 
 

@@ -34,7 +34,7 @@ class Uncomputed(NamedTuple):
     first: int
     last: int
     anywhere: bool  # some operator, or some partition, has state of these batches
-    whole: bool  # each operator lacks it in all of its partitions, or in none
+    whole: bool  # each operator lacks it in all of its partitions, or in none, and nothing else is wrong
 
 
 class Batch(NamedTuple):
@@ -90,15 +90,15 @@ def find_uncomputed(checkpoint: Checkpoint) -> Uncomputed | None:
     state, last = checkpoint.state, checkpoint.commits.latest
     if state is None or last is None or state.needed_version != last + 1 or state.format_version > 1:
         return None
-    if any(damage.kind not in (DamageKind.MISSING, DamageKind.MISSING_PARTITION) for damage in state.damages):
-        return None
-    lacking = {damage.operator for damage in state.damages}
+    missing = [each for each in state.damages if each.kind in (DamageKind.MISSING, DamageKind.MISSING_PARTITION)]
+    lacking = {damage.operator for damage in missing}
     stores = [(operator.id, store, set(_list_ends(store))) for operator, store in checkpoint.stores()]
     ends = set[int]().union(*(versions for _, _, versions in stores))
     begun = min((min(versions) for operator, _, versions in stores if operator in lacking), default=last + 1)
     if begun > last or ends - {begun, last + 1} or checkpoint.offsets.readable(begun) is None:
         return None
     whole = all(len(versions) == 1 for operator, _, versions in stores if operator in lacking)
+    whole = whole and len(missing) == len(state.damages)
     older = (contains(store.readable_batches, begun - 1) for operator, store, _ in stores if operator in lacking)
     anywhere = last + 1 in ends
     if (begun < last and not whole) or (begun and not all(older)):

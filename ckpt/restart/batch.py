@@ -1,6 +1,7 @@
 """Rules about the first batch: whether its state loads, whether its files can be written, what it reads."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ckpt import settings
 from ckpt.advice import Advice
@@ -281,8 +282,12 @@ def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding
     uncomputed = find_uncomputed(start.checkpoint)
     if uncomputed is not None and uncomputed.whole:
         return [_make_uncomputed(uncomputed, damages)]
-    advise_folder = remedies.lost_state(start.checkpoint)
-    return [_make_finding(start, damage, advise_folder) for damage in damages]
+    if uncomputed is None:
+        advise_folder = remedies.lost_state(start.checkpoint)
+        return [_make_finding(start, damage, advise_folder) for damage in damages]
+    first, *others = (_make_finding(start, damage, lambda _: BOOK.advise("repair")) for damage in damages)
+    part = f"if no file was lost, foreachBatch read only a part of batch {uncomputed.last}"
+    return [replace(first, detail=f"{first.detail}; {part}"), *others]
 
 
 def _make_uncomputed(uncomputed: Uncomputed, damages: Sequence[StateDamage]) -> Finding:
