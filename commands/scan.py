@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, assert_never
@@ -16,6 +17,7 @@ from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.scan.scan import Scan, present_worst
 from ckpt.restart.findings import Severity
+from ckpt.storage.locations import name_everywhere
 from ckpt.texts import mask_json, quote_path
 
 from . import options
@@ -63,6 +65,7 @@ def scan(
     resume: Annotated[
         str | None, typer.Option(metavar="FILE", help="Keep rows in FILE; continue if it has some.")
     ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Also list checkpoints without a warning or error.")] = False,
     sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
     source_option: options.KafkaOption = None,
     all_versions: Annotated[
@@ -101,6 +104,8 @@ def scan(
     kafka = options.kafka_options("sources", source_option) if sources else None
     if textfile is not None:
         must_be_writable("textfile", textfile)
+    if textfile is not None or output is not ScanOutput.TABLE:
+        roots = [*map(name_everywhere, roots)]  # what is written may be read in another folder
     while True:
         with continued_by(resume), bar(quiet=quiet, of="checkpoints") as watcher:
             scan = ckpt.scan(
@@ -115,7 +120,7 @@ def scan(
                 resume=resume,
                 watcher=watcher,
             )
-        report = ScanReport(scan, Severity(fail_on))
+        report = ScanReport(scan, Severity(fail_on), show_all)
         if textfile is not None:
             with replace_whole(textfile) as unfinished:
                 Path(unfinished).write_text(exposition(scan), encoding="utf-8")
@@ -126,7 +131,7 @@ def scan(
                 return plot(tried, section=True)
 
             scan, sections = present_worst(scan, present, storage_options, kafka)
-            report = ScanReport(scan, report.fail_on, sections)
+            report = replace(report, record=scan, sections=sections)
         _print(report, output, clear=watch is not None)
         if watch is None:
             raise typer.Exit(code=report.exit)

@@ -41,6 +41,7 @@ def pytest_configure() -> None:
         derandomize="CKPT_EXAMPLES" not in os.environ,  # what one run finds, each run finds
     )
     hypothesis.settings.load_profile("ckpt")
+    os.environ.pop("COLUMNS", None)  # how wide the terminal of whoever runs the tests is
     if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > _ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 

@@ -8,8 +8,10 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from itertools import chain, product
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -80,6 +82,18 @@ def local_path(uri: str) -> str | None:
         return None
     if scheme in SCHEMES and rest.startswith("/"):
         raise UsageError(f"{one_line(uri)} has one slash too few: write {scheme}://…")
+    return uri
+
+
+def name_everywhere(uri: str) -> str:
+    """Name a place so that it is the same in every folder: a relative path as an absolute one.
+
+    >>> name_everywhere("/cp/../cp"), name_everywhere("s3://bucket/cp"), name_everywhere("cp") == f"{os.getcwd()}/cp"
+    ('/cp/../cp', 's3://bucket/cp', True)
+    """
+    with suppress(UsageError):  # which is said where it is opened
+        if uri and local_path(uri) == uri:
+            return str(Path(uri).absolute())
     return uri
 
 

@@ -108,7 +108,7 @@ class TooWide(Enum):
     """Treatment of a table that is wider than the page."""
 
     RUN_OVER = auto()
-    DROP = auto()  # its last columns are left out, but for the first three
+    DROP = auto()  # its last columns are left out, down to the one that is kept, which is folded
     STACK = auto()  # the columns of a row are shown one below the other
 
 
@@ -132,6 +132,9 @@ class Table:
     rows: tuple[tuple[str | Cell, ...], ...]
     heads: tuple[str, ...] = ()
     too_wide: TooWide = TooWide.RUN_OVER
+    kept: str = ""  # for DROP: the head of the last column that is kept; by default the third
+    closed: str | Words = ""  # shown instead of the rows; a browser opens them
+    opened_by: str | Words = ""  # what shows the rows where nothing opens them
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from ckpt.advice import call, run, words
@@ -75,6 +75,7 @@ class ScanReport(Report[Scan]):
     """Checkpoints below all roots."""
 
     fail_on: Severity = Severity.WARNING
+    show_all: bool | None = None  # rows without a finding too; None: nobody can ask for them
     sections: Mapping[str, str] = field(default_factory=dict)  # HTML of checkpoints by path
 
     @property
@@ -135,13 +136,23 @@ class ScanReport(Report[Scan]):
         yield Headline(", ".join(parts).upper() if parts else "NOTHING WRONG", tone)
 
     def _show_table(self) -> Iterator[Block]:
-        ids = self._ids
-        rows = [self._tabulate_row(row, ids.get(row.path, "")) for row in self.record.checkpoints if row.error is None]
-        if rows:
-            heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
-            yield Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP)
-        if 0 < len(self.sections) < len(rows):
+        shown = [row for row in self.record.checkpoints if row.error is None]
+        healthy = [] if self.show_all else [row for row in shown if _is_healthy(row)]
+        if rows := [row for row in shown if row not in healthy]:
+            yield self._tabulate(rows)
+        if healthy:
+            noted = sum(row.severity is not None for row in healthy)
+            parts = [f"{len(healthy) - noted:,} without findings"] if len(healthy) > noted else []
+            parts += [f"{noted:,} with notes only"] if noted else []
+            opened_by = words("see {fields}") if self.show_all is None else BOOK.text("shown_by_all")
+            yield replace(self._tabulate(healthy), closed=", ".join(parts), opened_by=opened_by)
+        if 0 < len(self.sections) < len(shown):
             yield Item(BOOK.text("other_names", count=f"{len(self.sections):,}"))
+
+    def _tabulate(self, checkpoints: Sequence[ScannedCheckpoint]) -> Table:
+        rows = [self._tabulate_row(row, self._ids.get(row.path, "")) for row in checkpoints]
+        heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
+        return Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP, "verdict")
 
     def _show_pipelines(self) -> Iterator[Block]:
         """Versions of flows that were left out, and tables with several flows, which may lose rows."""
@@ -161,6 +172,7 @@ class ScanReport(Report[Scan]):
         return {
             "": "" if severity in (None, Severity.NOTE) else Cell(str(severity), tone=TONES[severity]),
             "checkpoint": Cell(self._name_row(checkpoint), section=section),
+            "verdict": checkpoint.verdict or "",
             "finding": Cell(_shorten_codes(checkpoint.codes), worst.name.replace("-", " ") if worst else ""),
             "next start": Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
             "batch": _describe_count(checkpoint.latest_batch),
@@ -170,7 +182,6 @@ class ScanReport(Report[Scan]):
             "per batch": _describe_growth(checkpoint.state_growth),
             "replay": _describe_count(checkpoint.snapshot_lag),
             "waiting": _describe_count(checkpoint.lag),
-            "verdict": checkpoint.verdict or "",
         }
 
     def _name_row(self, checkpoint: ScannedCheckpoint) -> str:
@@ -223,6 +234,12 @@ class ScanReport(Report[Scan]):
         yield Next(tuple(steps))
         if len(kinds) > _KINDS:
             yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
+
+
+def _is_healthy(row: ScannedCheckpoint) -> bool:
+    """Tell whether nothing is to be said of a checkpoint that was not asked for: its lag, or a superseded version."""
+    superseded = row.pipeline is not None and row.pipeline.superseded
+    return not row.fails(Severity.WARNING) and row.lag is None and row.sources_error is None and not superseded
 
 
 def _shorten_codes(codes: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import assert_never
 
-from ckpt.advice import Words
+from ckpt.advice import Words, join
 from ckpt.restart.findings import Severity
 from ckpt.texts import escape_unprintable
 
@@ -79,8 +79,8 @@ def _lay_out(block: Plain) -> Iterator[str]:
             yield _fence(escape_unprintable(spell(text)))
         case blocks.CodeBlock(text):
             yield _fence("\n".join(map(escape_unprintable, text.splitlines())))
-        case blocks.Table(rows, heads):
-            yield _tabulate([[str(cell) for cell in row] for row in rows], heads)
+        case blocks.Table():
+            yield _lay_out_table(block)
         case blocks.Cases(rows):
             yield _tabulate(rows, ())
         case blocks.FindingHead(severity, name, path):
@@ -120,6 +120,12 @@ def _quote(code: str) -> str:
 def _find_marks(code: str) -> str:
     """More backquotes than code has in a row."""
     return "`" * max((len(run) + 1 for run in re.findall("`+", code)), default=1)
+
+
+def _lay_out_table(table: blocks.Table) -> str:
+    if table.closed:
+        return _lay_out_pieces(join((table.closed, table.opened_by), ": "))
+    return _tabulate([[str(cell) for cell in row] for row in table.rows], table.heads)
 
 
 def _tabulate(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:

@@ -1,9 +1,10 @@
 """A page as HTML: every block as what ``ckpt.webpage`` fills its template with, which escapes it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
+from ckpt.advice import Words
 from ckpt.inspection.inspection import Inspection
 from ckpt.texts import escape_unprintable
 from ckpt.webpage.parts import NOTEBOOK, PAGE, SECTION, fill_template, show_inspection
@@ -58,14 +59,21 @@ def _describe_block(block: Plain) -> dict[str, Any]:
             return {"kind": "code", "text": escape_unprintable(spell(text))}
         case blocks.CodeBlock(text):
             return {"kind": "code", "text": text}
-        case blocks.Table(rows, heads):
-            return {"kind": "table", "rows": [list(map(_describe_cell, row)) for row in rows], "heads": heads}
+        case blocks.Table(rows, heads, closed=closed):
+            return _describe_table(rows, heads, closed)
         case blocks.Cases(rows):
-            return {"kind": "table", "rows": [list(map(_describe_cell, row)) for row in rows], "heads": ()}
+            return _describe_table(rows)
         case blocks.FindingHead(severity, name, path):
             return {"kind": "found", "severity": severity.value, "name": name, "path": path}
         case _:
             assert_never(block)
+
+
+def _describe_table(
+    rows: Sequence[Sequence[str | Cell]], heads: Sequence[str] = (), closed: str | Words = ""
+) -> dict[str, Any]:
+    described = [list(map(_describe_cell, row)) for row in rows]
+    return {"kind": "table", "rows": described, "heads": heads, "closed": str(closed)}
 
 
 def _describe_cell(cell: str | Cell) -> dict[str, str]:

@@ -6,9 +6,10 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
-from ckpt.advice import words
+from ckpt.advice import join, words
 from ckpt.texts import escape_unprintable
 
 from . import blocks
@@ -17,15 +18,17 @@ from .blocks import TONES, Block, Page, TextSegment, Tone, TooWide, lay_out_next
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
 _FOUND_INDENT = 11
-_KEPT = 3  # columns that a table keeps, however narrow the page is
+_KEPT = 3  # columns that a table keeps, however narrow the page is, if it names none
+_ROOM, _LEAST_ROOM = 36, 20  # for the column that is folded: others are dropped for it, or it goes below the others
 
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """How wide a page is, and whether it may be coloured."""
+    """How wide a page is, and whether it may be coloured; a table may be wider than a text that is easy to read."""
 
     width: int = 80
     colour: bool = False
+    table_width: int | None = None  # None: as a text
 
     def text(self, page: Page) -> str:
         """The page, without a line end at its end."""
@@ -127,15 +130,12 @@ class PageLayout:
         rows = [[escape_unprintable(str(cell)) for cell in row] for row in table.rows]
         if not rows:
             return None
+        if table.closed:
+            return self._lay_out(blocks.Item(join((table.closed, table.opened_by), ": ")))
         text = _align_columns(rows, heads)
         match table.too_wide:
-            case TooWide.DROP:
-                kept = len(heads)
-                while kept > _KEPT and not self._fits(text):
-                    kept -= 1
-                    text = _align_columns([row[:kept] for row in rows], heads[:kept])
-                left_out = self._wrap(str(words("not shown: {heads}; see {fields}", heads=", ".join(heads[kept:]))), 2)
-                return f"{text}\n{left_out}" if heads[kept:] else text
+            case TooWide.DROP if not self._fits(text):
+                return self._drop_columns(rows, heads, heads.index(table.kept) if table.kept else _KEPT - 1)
             case TooWide.STACK if not self._fits(text):
                 indent = min(max(map(len, heads)), 24) + 4
                 stacked = (
@@ -145,8 +145,25 @@ class PageLayout:
                 return "\n\n".join(stacked)
         return text
 
+    def _drop_columns(self, rows: Sequence[Sequence[str]], heads: Sequence[str], last: int) -> str:
+        """The columns up to ``last``, which is folded, and as many of the others as fit beside it."""
+        padded = (f"{head}  " for head in heads)  # by tabulate
+        widths = [2 + max(map(len, cells)) for cells in zip(padded, *rows, strict=True)]
+        wanted = min(widths[last], _ROOM)
+        kept, width = len(heads), self.table_width or self.width
+        while kept > last + 1 and sum(widths[:kept]) - widths[last] + wanted > width:
+            kept -= 1
+        room = width - sum(widths[:kept]) + widths[last] - 2
+        if room < min(widths[last] - 2, _LEAST_ROOM):
+            return "\n".join(f"  {'  '.join(filter(None, row[:last]))}\n{self._wrap(row[last], 4)}" for row in rows)
+        fold = partial(textwrap.wrap, width=room, break_long_words=False, break_on_hyphens=False)
+        folded = [[*row[:last], "\n".join(fold(row[last])), *row[last + 1 : kept]] for row in rows]
+        text = _align_columns(folded, heads[:kept])
+        left_out = self._wrap(str(words("not shown: {heads}; see {fields}", heads=", ".join(heads[kept:]))), 2)
+        return f"{text}\n{left_out}" if heads[kept:] else text
+
     def _fits(self, text: str) -> bool:
-        return max(map(len, text.splitlines())) <= self.width
+        return max(map(len, text.splitlines())) <= (self.table_width or self.width)
 
 
 def _align_columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
@@ -157,6 +174,10 @@ def _align_columns(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
 
 
 def for_standard_output() -> PageLayout:
-    """As wide as the terminal, up to 110 columns, and 80 where there is none; ``NO_COLOR`` is honoured."""
-    width = min(shutil.get_terminal_size((80, 24)).columns, 110) if sys.stdout.isatty() else 80
-    return PageLayout(width, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    """As wide as ``COLUMNS`` or the terminal, 80 where there is neither; ``NO_COLOR`` is honoured.
+
+    A text is folded at 110 columns at most.
+    """
+    columns = shutil.get_terminal_size((80, 24)).columns
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return PageLayout(min(columns, 110), colour, columns)

@@ -56,7 +56,7 @@ def test_a_scan_names_flows_and_folds_what_no_run_uses(tmp_path: Path, run_ckpt:
     build_storage(storage, "keys/keys/notes")
     shutil.rmtree(flow_of(storage, "keys/keys/9/offsets"))
 
-    said = run_ckpt("scan", str(storage))
+    said = run_ckpt("scan", str(storage), "--all")
     everything = ckpt.scan(str(storage), all_versions=True)
 
     assert said.exit_code == 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -51,10 +52,53 @@ def test_the_document_is_as_published(tree: Path, ckpt: Ckpt) -> None:
     assert [json.loads(line) | ages for line in lines] == [one | ages for one in document["checkpoints"]]
 
 
-def test_a_long_name_leaves_checkpoint_and_finding_on_a_narrow_page(copy_of: CopyOf, ckpt: Ckpt) -> None:
-    root = copy_of("async-kafka-4.2", to="all/" + "orders-" * 12).parent
+HEAD = {40: "Will not restart without", 80: "Will not restart without", 200: "asynchronous progress tracking  "}
+
+
+@pytest.mark.parametrize("width", HEAD)
+@pytest.mark.parametrize("name", ["o", "orders-" * 12])
+def test_the_verdict_is_there_however_narrow_the_page_is(
+    name: str, width: int, copy_of: CopyOf, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = copy_of("async-kafka-4.2", to=f"all/{name}").parent
+    monkeypatch.setenv("COLUMNS", str(width))
     page = ckpt("scan", root).stdout
-    assert f"\n  warning  {'orders-' * 12}  CKPT201\n  not shown: next start, " in page
+    table = page.split("\n\n")[2]
+    assert HEAD[width] in table
+    assert table.count("tracking") == 1
+    assert all(len(line) <= width or name in line for line in table.splitlines())
+    assert ("CKPT201" in table) == (width > 40 and len(name) < width / 2)
+
+
+def test_healthy_checkpoints_are_one_line(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    root = copy_of("aggregation-hdfs-4.2", to="all/good").parent
+    for number in range(3):
+        copy_of("aggregation-hdfs-4.2", to=f"all/{number}")
+    healthy = ckpt("scan", root).stdout
+    assert re.search(r"\n  (4 without findings|4 with notes only|.*): --all shows them\n", healthy)
+    assert "good" not in healthy
+    assert ckpt("scan", root, "--all").stdout.count("Restarts with new batch 10") == 4
+    (root / "1" / "commits" / "9").write_text("")
+    page = ckpt("scan", root).stdout
+    assert [name in page for name in (f"{root}/1\n", "  good ", "  1 ")] == [True, False, True]
+    assert re.search(r"\n  3 with", page)
+    assert "good" in ckpt("scan", root, "-o", "html").stdout.partition("<summary>3 with")[2]
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "html", "github", "prometheus"])
+def test_what_is_written_names_checkpoints_by_absolute_paths(
+    form: str, ckpt: Ckpt, tmp_path: Path, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (copy_of("stateless-4.2", to="all/q") / "metadata").unlink()
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    run = partial(ckpt, "scan", "all")
+    monkeypatch.chdir(tmp_path)
+    written = run("-o", form, "--textfile", tmp_path / "x.prom").stdout
+    assert f'checkpoint="{tmp_path}/all/q"' in (tmp_path / "x.prom").read_text()
+    for text in (written, run("--textfile", tmp_path / "x.prom").stdout):
+        assert f"{tmp_path}/all" in text.replace("\\", "")
+        assert not re.search(r"(?<![\w/])all/q", text.replace("\\", ""))
+    assert "ckpt inspect all/q" in run().stdout
 
 
 def test_next_names_a_checkpoint_for_each_kind_of_trouble(copy_of: CopyOf, ckpt: Ckpt) -> None:
@@ -99,7 +143,7 @@ def test_exit_codes(words: list[str], code: int, ckpt: Ckpt) -> None:
 
 
 def test_a_page_has_a_line_for_each_and_the_next_command(ckpt: Ckpt) -> None:
-    page = ckpt("scan", GOOD, WARNED, BAD, "nowhere").stdout
+    page = ckpt("scan", GOOD, WARNED, BAD, "nowhere", "--all").stdout
     assert "1 WITH ERRORS, 1 WITH WARNINGS, 1 ROOT WITHOUT A CHECKPOINT" in page
     places = [page.index(name) for name in (BAD, WARNED, GOOD)]
     assert places == sorted(places)
