@@ -137,7 +137,7 @@ def _object_store(asked: argparse.Namespace, folder: Path) -> Iterator[str]:
             yield (
                 f"{partitions} partitions x 20 versions, {name}, {how}, in S3 with {DELAY} ms a request\n"
                 f"    {median(took):.2f} s, {asked_for.total():,} requests ({kinds}), "
-                f"{state.unverified:,} files known by name and size only   (written there: at most 1 s)"
+                f"{state.not_read.files:,} files known by name and size only   (written there: at most 1 s)"
             )
         shutil.rmtree(where)
 

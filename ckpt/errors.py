@@ -89,6 +89,12 @@ def parse_choices(kind: type[Choice], values: str | Iterable[str], name: str) ->
     return tuple(parse_choice(kind, value, name) for value in ([values] if isinstance(values, str) else values))
 
 
+def must_choose_reading(*, deep: bool, names_only: bool) -> None:
+    """Raise UsageError where every byte of the state is to be read and none at all."""
+    if deep and names_only:
+        raise UsageError.of("{--deep} reads every byte of the state, {--names-only} none: choose one")
+
+
 def one_line(text: str) -> str:
     """Text fit for a one-line message: control characters are written as escapes."""
     return text.translate(_CONTROL)

@@ -383,6 +383,18 @@ class Unneeded:
 
 
 @dataclass(frozen=True, slots=True)
+class NotRead:
+    """State files that the next start loads, and of which only names, sizes and ends are known."""
+
+    files: Annotated[int, "how many"]
+    bytes: Annotated[int, "their sizes"]
+
+    def __bool__(self) -> bool:
+        """True if there are any."""
+        return bool(self.files or self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
 class StateInventory:
     """All that ``state/`` holds, and whether the version that the next start needs can be loaded."""
 
@@ -394,8 +406,9 @@ class StateInventory:
     damages: tuple[StateDamage, ...]  # of the needed version
     newer: NewerState | None
     moved_schemas: tuple[str, ...]  # recorded schema paths (transformWithState) that are not in this checkpoint
-    unverified: int  # files of the needed version whose ends were not read, or say nothing (another codec)
     unreadable: tuple[Unreadable, ...]  # operator metadata and schema files that cannot be read
     unneeded: Unneeded = Unneeded(None, None)
     strays: tuple[str, ...] = ()  # files named nearly as those of a store, in which no start looks
-    every_byte: EveryByte | None = None  # None: only names, sizes and ends were looked at
+    every_byte: EveryByte | None = None  # None: only what the next start loads was read, up to a bound
+    not_read: NotRead = NotRead(0, 0)
+    damaged_files: tuple[FileDamage, ...] = ()  # of those that were read completely

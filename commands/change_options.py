@@ -38,6 +38,7 @@ class ChangeOptions(options.CommonOptions):
     ] = None
     undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Restore what an earlier run changed.")] = None
     deep: options.DeepOption = False
+    names_only: options.NamesOnlyOption = False
     grace: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
     ] = 30.0
@@ -66,7 +67,12 @@ class ChangeOptions(options.CommonOptions):
         ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
         """
         must_be_seconds(self.grace)
-        own = {"deep": self.deep or None, "apply": self.apply or None, "backup": self.backup}
+        own = {
+            "deep": self.deep or None,
+            "names_only": self.names_only or None,
+            "apply": self.apply or None,
+            "backup": self.backup,
+        }
         others = {**(of_plan or {}), **own}
         if self.undo is not None and any(value is not None for value in others.values()):
             *names, last = (name if name.isupper() else Option(name) for name in others)
@@ -83,6 +89,7 @@ class ChangeOptions(options.CommonOptions):
             undo=self.undo,
             grace=self.grace,
             deep=self.deep,
+            names_only=self.names_only,
             watcher=watch_bytes(quiet=self.quiet),
             accept_skip=accepted.accept_skip,
             accept_replay=accepted.accept_replay,

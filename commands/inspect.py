@@ -5,7 +5,7 @@ import typer
 import ckpt
 from ckpt.advice import Option
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.errors import UsageError
+from ckpt.errors import UsageError, must_choose_reading
 from ckpt.live.kind import source_options
 from ckpt.restart.findings import Asked
 
@@ -26,6 +26,7 @@ def inspect(
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
     deep: options.DeepOption = False,
+    names_only: options.NamesOnlyOption = False,
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
@@ -46,6 +47,7 @@ def inspect(
         batches = _PLOTTED
     if not deep and (typed := [option for option, word in run.words.items() if word]):
         raise UsageError.of("{option} is for {--deep}", option=Option(typed[0]))
+    must_choose_reading(deep=deep, names_only=names_only)
     reader = source_options(source_option or ())
     opened = open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet) if deep else checkpoint
     inspection = ckpt.inspect(
@@ -53,6 +55,7 @@ def inspect(
         spark=spark or (),
         progress=progress,
         batches=batches,
+        names_only=names_only,
         sink=sink,
         sources=sources,
         source_options=reader,

@@ -22,6 +22,7 @@ from ckpt.model import (
     CommitLog,
     EveryByte,
     Json,
+    NotRead,
     OffsetLog,
     OffsetMetadata,
     Operator,
@@ -283,6 +284,20 @@ def _read_state(document: InspectionDocument) -> StateInventory | None:
         for operator in state.operators
     )
     every_byte = EveryByte(0, 0, (), ()) if document.deep else None
+    not_read = document.not_read
+    if not_read is None:  # an earlier ckpt read every byte or none
+        stores = (store for operator in state.operators for store in operator.stores)
+        not_read = NotRead(0, 0 if document.deep else sum(store.bytes for store in stores))
     return StateInventory(
-        state.provider, state.format_version, None, operators, None, (), None, (), 0, (), every_byte=every_byte
+        state.provider,
+        state.format_version,
+        None,
+        operators,
+        None,
+        (),
+        None,
+        (),
+        (),
+        every_byte=every_byte,
+        not_read=not_read,
     )

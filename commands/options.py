@@ -105,6 +105,9 @@ ReaderOption = Annotated[
     typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
+NamesOnlyOption = Annotated[
+    bool, typer.Option("--names-only", help="Read no state: judge it by names, sizes and ends.")
+]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
 DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Leave out these keys: {"user": "x"} a line.')]
 WhereOption = Annotated[list[str] | None, typer.Option(metavar="SQL", help="Keep rows with key_user <> 'ann'.")]

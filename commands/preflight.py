@@ -8,7 +8,7 @@ import typer
 import ckpt
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_for_start
-from ckpt.errors import UsageError, one_line
+from ckpt.errors import UsageError, must_choose_reading, one_line
 from ckpt.inspection.activity import must_be_seconds
 from ckpt.inspection.preflight import PlannedStart, find_changed_file, judge_start
 from ckpt.live.kind import source_options
@@ -45,6 +45,7 @@ def preflight(
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     deep: options.DeepOption = False,
+    names_only: options.NamesOnlyOption = False,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
@@ -78,9 +79,10 @@ def preflight(
         raise UsageError.of("{--old} is for {--expect}")
     settings = options.pairs("conf", conf)
     if is_document(checkpoint):
-        if deep or sources or source_option or sink is not None or storage_option or fix is not None:
+        if deep or names_only or sources or source_option or sink is not None or storage_option or fix is not None:
             raise UsageError.of(
-                "{file} is no checkpoint, which {--deep}, {--fix}, {--sink}, {--sources} and options need",
+                "{file} is no checkpoint, which {--deep}, {--names-only}, {--fix}, {--sink}, {--sources} and "
+                "options need",
                 file=one_line(checkpoint),
             )
         evidence, shown = read_evidence(checkpoint)
@@ -96,6 +98,7 @@ def preflight(
             must_exist=must_exist,
         )
         emit(RecordedPreflightReport(judge_start(evidence, start), checkpoint=shown), output)
+    must_choose_reading(deep=deep, names_only=names_only)
     storage_options = options.pairs("storage_options", storage_option)
     readiness = ckpt.preflight(
         _open(checkpoint, storage_options, deep=True) if deep else checkpoint,
@@ -105,6 +108,7 @@ def preflight(
         conf=settings,
         progress=progress,
         must_exist=must_exist,
+        names_only=names_only,
         sources=sources,
         source_options=source_options(source_option or ()),
         sink=sink,
@@ -118,12 +122,12 @@ def preflight(
         must_be_seconds(grace)
         outcome = fix_safely(checkpoint, storage_options, readiness, backup=backup, grace=grace)
         if outcome.fixed:
-            opened = _open(checkpoint, storage_options, deep=deep)
+            opened = _open(checkpoint, storage_options, deep=deep, names_only=names_only)
             readiness = readiness.judge_again(opened, changed=find_changed_file(opened, storage_options))
     emit(PreflightReport(readiness, outcome), output)
 
 
-def _open(uri: str, storage_options: dict[str, str], *, deep: bool) -> Checkpoint:
+def _open(uri: str, storage_options: dict[str, str], *, deep: bool, names_only: bool = False) -> Checkpoint:
     """Read the checkpoint, and every byte of its state where that is asked for."""
-    opened = open_for_start(uri, storage_options)
+    opened = open_for_start(uri, storage_options, names_only=names_only or deep)
     return open_deep(uri, storage_options) if deep and opened.state is not None else opened

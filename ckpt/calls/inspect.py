@@ -6,7 +6,7 @@ from os import fspath
 from ckpt.advice import Option, words
 from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.checkpoint.reader import open_to_look
-from ckpt.errors import UsageError, parse_choice, parse_choices
+from ckpt.errors import UsageError, must_choose_reading, parse_choice, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect as inspect_opened
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
@@ -24,6 +24,7 @@ def inspect(
     sink: str | None = None,
     sources: bool = False,
     deep: bool = False,
+    names_only: bool = False,
     jobs: int | None = None,
     source_options: Mapping[int, Mapping[str, str]] | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -40,7 +41,9 @@ def inspect(
         sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too; or
             what the sink does, if it keeps no batch ids: ``upsert``, ``append``, ``kafka`` or ``noop``.
         sources: Ask the sources what they have now.
-        deep: Read every byte of the state, as ``state_verify`` does.
+        deep: Read every byte of the state, as ``state_verify`` does. By default what the next start loads is read
+            completely, up to a bound: ``not_read`` of the result says what is above it.
+        names_only: Read no state, and judge it by names, sizes and the ends of files.
         jobs: How many processes do that at a time; by default as many as there are cores.
         source_options: For ``sources``: the options of the reader of each source by its number, as Spark calls them,
             for Kafka at least ``kafka.bootstrap.servers``, for others ``path``.
@@ -62,12 +65,13 @@ def inspect(
         raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
     if jobs is not None and not deep:
         raise UsageError(words("{given} is for {needed}", given=Option("jobs"), needed=Option("deep")))
+    must_choose_reading(deep=deep, names_only=names_only)
     if deep:
         from ckpt.state.verify.verify import read_every_byte  # a plain look imports nothing of it
 
         opened = read_every_byte(fspath(checkpoint), storage_options, batches=batches, jobs=jobs)
     else:
-        opened = open_to_look(checkpoint, storage_options, batches=batches)
+        opened = open_to_look(checkpoint, storage_options, batches=batches, names_only=names_only)
     has: SinkLog | None = None
     live: tuple[LiveSource, ...] = ()
     if sink is not None:
@@ -80,4 +84,4 @@ def inspect(
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
     inspection = inspect_opened(opened, versions, mode, batches, has, live)
-    return leave_out_impossible(inspection, checkpoint, storage_options)
+    return leave_out_impossible(inspection, checkpoint, storage_options, names_only=names_only)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckpt.advice import Option, words
 from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.checkpoint.reader import open_for_start
-from ckpt.errors import UsageError, parse_choice
+from ckpt.errors import UsageError, must_choose_reading, parse_choice
 from ckpt.inspection.preflight import PlannedStart, Readiness, find_changed_file, judge_start
 from ckpt.live.asking import ask_sources
 from ckpt.live.sink.reader import ask_sink
@@ -34,6 +34,7 @@ def preflight(
     progress: Asked | str = Asked.SYNC,
     must_exist: bool = False,
     deep: bool = False,
+    names_only: bool = False,
     sources: bool = False,
     source_options: Mapping[int, Mapping[str, str]] | None = None,
     sink: str | None = None,
@@ -56,7 +57,9 @@ def preflight(
         conf: Settings of the start; those of the session of ``query`` are known.
         progress: How it is to be started: ``sync``, ``async``, ``both``, ``realtime`` or ``continuous``.
         must_exist: The query has run before: hold if no batch is planned there.
-        deep: Read every byte of the state, as ``state_verify`` does.
+        deep: Read every byte of the state, as ``state_verify`` does, and not only what the next start loads, up to a
+            bound.
+        names_only: Read no state, and judge it by names, sizes and the ends of files.
         sources: Also ask the sources what they have; with ``query`` with the options of its readers.
         source_options: For ``sources``: the options of the reader of each source by its number, as ``inspect`` takes
             them; those of the readers of ``query`` are known.
@@ -79,7 +82,8 @@ def preflight(
         raise UsageError(words("{query} already says {given}: leave it out", given=Option(name), query=Option("query")))
     if source_options and not sources:
         raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
-    opened = open_for_start(checkpoint, storage_options)
+    must_choose_reading(deep=deep, names_only=names_only)
+    opened = open_for_start(checkpoint, storage_options, names_only=names_only or deep)
     if deep and opened.state is not None:
         from ckpt.state.verify.verify import read_every_byte  # it needs the packages of ``native``
 
@@ -97,7 +101,8 @@ def preflight(
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
     start = replace(start, old=before, old_file=_name_file(old), progress=mode, must_exist=must_exist)
     readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
-    return readiness.with_advice_of(leave_out_impossible(readiness.inspection, checkpoint, storage_options))
+    tried = leave_out_impossible(readiness.inspection, checkpoint, storage_options, names_only=names_only)
+    return readiness.with_advice_of(tried)
 
 
 def describe_query(

@@ -12,7 +12,11 @@ _READ_AGAIN = 256 << 20
 
 
 def leave_out_impossible(
-    inspection: Inspection, checkpoint: Location, storage_options: Mapping[str, str] | None
+    inspection: Inspection,
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None,
+    *,
+    names_only: bool = False,
 ) -> Inspection:
     """Replace advice to repair where no fix is possible; the checkpoint is read again for that, and not written.
 
@@ -26,6 +30,7 @@ def leave_out_impossible(
     from ckpt.changes.fixes.advised import leave_out_refused  # a sound checkpoint needs none of it
 
     storage = open_storage(inspection.checkpoint.uri, storage_options or {})
+    storage.names_only = names_only
     if every_byte and every_byte.bytes <= _READ_AGAIN:
         from ckpt.state.verify.verify import look_at_every_byte
 

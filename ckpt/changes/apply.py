@@ -29,7 +29,7 @@ from ckpt.changes.steps import FileContent, FileStep, view_changed
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.pipelines import find_version, sort_versions
 from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
-from ckpt.errors import CkptError, DiskFull, NotFound, StorageError, one_line
+from ckpt.errors import CkptError, DiskFull, NotFound, StorageError, must_choose_reading, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Json
@@ -281,6 +281,7 @@ class ApplyOptions(TypedDict, total=False):
     backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
     undo: str | None  # the backup folder of an earlier change: undo that change instead
     grace: float  # how many seconds old the youngest file must be before anything is changed; by default 30
+    names_only: bool  # read no state, and plan by names, sizes and the ends of files
     deep: bool  # plan, and check what was done, by every byte of the state, as ``state_verify`` reads it
     watcher: Callable[[int, int], None] | None  # called with the bytes read for that, and with those of all files
     accept_skip: bool  # that rows are left out, or dropped by a sink that remembers batch ids
@@ -317,6 +318,8 @@ def run_change(
     if back is not None:
         backed_up = open_storage(back, choose_options(back, options))
         return _undo_change(kind, storage, open_writer(uri, options), backed_up, versions, grace)
+    must_choose_reading(deep=how.get("deep", False), names_only=how.get("names_only", False))
+    storage.names_only = how.get("names_only", False)
     if how.get("deep"):
         from ckpt.state.verify.verify import look_at_every_byte
 

@@ -26,6 +26,8 @@ from ckpt.checkpoint.sources.kafka import is_kafka
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import decode, offsets_of, source_type
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
+from ckpt.checkpoint.state.folders import STATE
+from ckpt.checkpoint.state.loaded_files import Allowance
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotAFolder, NotFound, NotThereYet, StorageError, one_line
@@ -72,7 +74,11 @@ class LeadsOut(StorageError):
 
 
 def open_checkpoint(
-    checkpoint: Location, *, storage_options: Mapping[str, str] | None = None, batches: int = 10
+    checkpoint: Location,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    batches: int = 10,
+    names_only: bool = False,
 ) -> Checkpoint:
     """Read the checkpoint at a local path or URI.
 
@@ -81,6 +87,7 @@ def open_checkpoint(
         storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
         batches: How many of the newest offset and commit files are read, but never fewer than are judged
             (``ckpt.checkpoint.checkpoint.JUDGED``); 0 reads them all.
+        names_only: Do not read the state that the next start loads; by default it is read completely, up to a bound.
 
     Raises:
         NotACheckpoint: There is something else at the path.
@@ -91,7 +98,9 @@ def open_checkpoint(
 
     """
     uri, options = fspath(checkpoint), storage_options or {}
-    return look_beside(read_checkpoint(open_storage(uri, options), batches=batches), options)
+    storage = open_storage(uri, options)
+    storage.names_only = names_only
+    return look_beside(read_checkpoint(storage, batches=batches), options)
 
 
 def look_beside(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
@@ -100,7 +109,9 @@ def look_beside(checkpoint: Checkpoint, storage_options: Mapping[str, str] | Non
     return checkpoint if flow is None else replace(checkpoint, flow=flow)
 
 
-def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
+def open_for_start(
+    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, names_only: bool = False
+) -> Checkpoint:
     """Read the checkpoint on which a query is to be started: where there is no folder yet, Spark makes one.
 
     Raises as ``open_to_look``, and NotFound where there is no bucket either.
@@ -109,6 +120,7 @@ def open_for_start(checkpoint: Location, storage_options: Mapping[str, str] | No
         return checkpoint
     uri, options = fspath(checkpoint), storage_options or {}
     storage = open_storage(uri, options)
+    storage.names_only = names_only
     try:
         return look_beside(read_checkpoint(storage, look_only=True), options)
     except NotThereYet:
@@ -140,7 +152,11 @@ def as_checkpoint(checkpoint: Location, storage_options: Mapping[str, str] | Non
 
 
 def open_to_look(
-    checkpoint: Location, storage_options: Mapping[str, str] | None = None, *, batches: int = 10
+    checkpoint: Location,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    batches: int = 10,
+    names_only: bool = False,
 ) -> Checkpoint:
     """Return a checkpoint for whoever only says what there is: links out of it are not read, and are a finding.
 
@@ -152,6 +168,7 @@ def open_to_look(
         return checkpoint
     options = storage_options or {}
     storage = open_storage(fspath(checkpoint), options)
+    storage.names_only = names_only
     try:
         read = read_checkpoint(storage, batches=batches, look_only=True)
     except NotACheckpoint as error:
@@ -333,8 +350,11 @@ class _Reading:
         most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
         logs, uri = (offset_log, commit_log), self.storage.uri
         fully_read = self.fully_read.without_changed(self.listing)
-        step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole)
+        allowance = self._allow_reading()
+        step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole, allowance=allowance)
         state = run(step, self._read_many)
+        if allowance is not None:
+            self.storage.seen = allowance.verified
         read = replace(read, refused=self.refused)
         if state is not None and self.refused:  # that nothing is seen of them is no damage
             damages = (damage for damage in state.damages if not read.is_refused(damage.path))
@@ -352,6 +372,13 @@ class _Reading:
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
             vanished=tuple(self.vanished),
         )
+
+    def _allow_reading(self) -> Allowance | None:
+        """How much of the state is read completely; None where only names, sizes and ends are looked at, or all was."""
+        if self.fully_read.files or self.storage.names_only or not self.listing.has_folder(STATE):
+            return None
+        seen = NOTHING if self.storage.seen is None else self.storage.seen
+        return Allowance.of(local=self.storage.local, verified=seen.without_changed(self.listing))
 
     def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
         """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""

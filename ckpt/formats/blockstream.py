@@ -5,14 +5,16 @@ of each block, and continues after an empty one. The stream is never in memory a
 """
 
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.compression import COMPRESSED, HEADER_LENGTH, MAGIC, STORED, BadBlock, Corrupt, unpack_block
+
+SMALL_BLOCK = 1 << 13
+"""Bytes of a compressed block up to which ckpt unpacks it by itself, rather than import pyarrow for it."""
 
 _SKIPPED = 1 << 20  # bytes at a time
 _LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE
@@ -72,7 +74,6 @@ class Stream:
 
     def blocks(self, pieces: Pieces) -> Iterator[bytes]:
         """The decompressed blocks. Raises Corrupt where a block is complete and does not match its checksum."""
-        codec = pa.Codec("lz4_raw")
         while header := pieces.take(HEADER_LENGTH):
             at = pieces.at - len(header)
             if len(header) < HEADER_LENGTH:
@@ -91,7 +92,7 @@ class Stream:
             if len(body) < stored and (stored <= most or pieces.skip(stored) < stored):
                 self.wrong, self.cut = f"the block at byte {at:,} is cut off", True
                 return
-            block = body if method == STORED else _decompress(codec, body, length, at)
+            block = body if method == STORED else _decompress(body, length, at)
             if of_lz4_block(block) != checksum:
                 raise Corrupt(f"the block at byte {at:,} does not match its checksum")
             self.length, self.end = self.length + length, pieces.at
@@ -114,13 +115,18 @@ def _header(header: bytes) -> tuple[int, int, int, int]:
     return method, stored, length, checksum
 
 
-def _decompress(codec: pa.Codec, body: bytes, length: int, at: int) -> bytes:
-    with suppress(pa.ArrowInvalid, OSError):
-        unpacked: bytes = codec.decompress(body, length, asbytes=True)
-        if len(unpacked) == length:
+def _decompress(body: bytes, length: int, at: int) -> bytes:
+    if len(body) > SMALL_BLOCK or "pyarrow" in sys.modules:
+        import pyarrow as pa  # not at the top: it takes longer than a look at a small checkpoint
+
+        with suppress(pa.ArrowInvalid, OSError):
+            unpacked: bytes = pa.Codec("lz4_raw").decompress(body, length, asbytes=True)
+            if len(unpacked) == length:
+                return unpacked
+    kind: type[Corrupt] = Corrupt
+    with suppress(BadBlock):
+        unpacked, outside = unpack_block(body, length)
+        if not outside and len(body) <= SMALL_BLOCK:
             return unpacked
-    try:
-        kind = LeadsOutside if unpack_block(body, length)[1] else Corrupt
-    except BadBlock:
-        kind = Corrupt
+        kind = LeadsOutside if outside else Corrupt
     raise kind(f"the block at byte {at:,} cannot be decompressed")

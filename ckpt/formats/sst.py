@@ -6,14 +6,13 @@ computed in another way.
 """
 
 import struct
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-import pyarrow as pa
-
-from ckpt.formats.blockstream import Pieces
-from ckpt.formats.checksums import crc32c, xxhash
-from ckpt.formats.compression import Corrupt, read_varint
+from ckpt.formats.blockstream import SMALL_BLOCK, Pieces
+from ckpt.formats.checksums import FAST, crc32c, xxhash
+from ckpt.formats.compression import Corrupt, read_varint, unpack_block
 
 FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, magic number
 _MAGIC = 0x88E241B785F4CFF7
@@ -72,6 +71,8 @@ def check_footer(end: bytes) -> tuple[int, int]:
         raise UnknownTable(f"its format has version {version}, which ckpt does not know")
     if version not in _VERSIONS or kind not in _CHECKSUMS:
         raise Corrupt(f"its footer names version {version} of the format and checksums of type {kind}")
+    if not FAST and kind:
+        raise UnknownTable("comparing its checksums needs the package xxhash")
     return version, kind
 
 
@@ -149,11 +150,18 @@ class _Table:
         length, at = read_varint(body, 0)
         if length > _LARGEST_INDEX:
             raise UnknownTable(f"its index unpacks to {length:,} bytes")
-        codec = pa.Codec(_COMPRESSIONS[kind])
         try:
-            return bytes(codec.decompress(body if kind == 1 else body[at:], length, asbytes=True))
-        except (pa.ArrowInvalid, OSError):
+            return _decompress(_COMPRESSIONS[kind], body if kind == 1 else body[at:], length)
+        except (ValueError, OSError):  # pyarrow's ArrowInvalid is a ValueError
             raise Corrupt(f"the block at byte {block[0]:,} cannot be decompressed") from None
+
+
+def _decompress(codec: str, body: bytes, length: int) -> bytes:
+    if codec == "lz4_raw" and len(body) <= SMALL_BLOCK and "pyarrow" not in sys.modules:
+        return unpack_block(body, length)[0]
+    import pyarrow as pa
+
+    return bytes(pa.Codec(codec).decompress(body, length, asbytes=True))
 
 
 def _handle(data: bytes, at: int) -> tuple[_Handle, int]:

@@ -17,7 +17,7 @@ from ckpt.inspection.written_by import WrittenBy, written_by
 from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.model import Kind, Unneeded
+from ckpt.model import Kind, NotRead, Unneeded
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
@@ -147,6 +147,11 @@ class Inspection(Value):
         """True if every byte of the state was read, and rows were compared."""
         state = self.checkpoint.state
         return state is not None and state.every_byte is not None
+
+    @property
+    def not_read(self) -> NotRead:
+        """The state files that the next start loads and that were not read completely, or fit no checksum known."""
+        return self.checkpoint.state.not_read if self.checkpoint.state else NotRead(0, 0)
 
     @property
     def space(self) -> "Space":
@@ -280,6 +285,7 @@ def judge(
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
             state_unseen=any(j.finding.diagnosis in (NO_STATE_FOLDER, STATE_SEEMS_LOST) for j in judged),
+            not_read=checkpoint.state is not None and bool(checkpoint.state.not_read),
         ),
         judged,
         sink_outlook,

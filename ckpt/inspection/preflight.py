@@ -30,6 +30,7 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
+from ckpt.texts import size
 from ckpt.values import Value
 from ckpt.versions import Spark
 
@@ -241,8 +242,14 @@ def _list_unseen(
         )
     if checkpoint.offsets.latest is None and live is not None:
         unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
-    if checkpoint.state is not None and checkpoint.state.every_byte is None:
-        unseen.append(words("damage in the middle of a state file, which {verify} sees", verify=call("state_verify")))
+    if checkpoint.state is not None and checkpoint.state.not_read:
+        unseen.append(
+            words(
+                "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)",
+                bytes=size(checkpoint.state.not_read.bytes),
+                verify=call("state_verify"),
+            )
+        )
     if start.query is not None and start.query.operators:
         unseen.append(_NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN)
     return unseen

@@ -16,6 +16,7 @@ _HOW = {
     Progress.CONTINUOUS: " with a continuous trigger",
 }
 IF_STATELESS = ", if the query keeps no state"
+AS_FAR_AS_NAMES = ", as far as names and sizes say"
 
 
 def verdict(
@@ -24,20 +25,21 @@ def verdict(
     errors: Sequence[str] = (),
     *,
     state_unseen: bool = False,
+    not_read: bool = False,
 ) -> str:
     """Return the result of the forecasts that count, as one sentence without a full stop.
 
     Where ``others``, of versions that count less, come to something else, it names their versions. ``errors`` are
     codes of what was found besides: a query that restarts with an error is not out of trouble. ``state_unseen``:
     there is no state, and no file shows whether the query keeps any: a restart that is safe is promised to a
-    stateless query only.
+    stateless query only. ``not_read``: the next start loads state files that were not read completely.
     """
     otherwise = [f for f in others if not f.progress.in_micro_batches and f not in forecasts]
     others = [f for f in others if f not in otherwise]
     running = [f for f in forecasts if f.outcome.runs]
     if len(running) == len(forecasts):
         which = _name_versions(forecasts, [f for f in others if f.outcome.runs], others)
-        proviso = IF_STATELESS if state_unseen else ""
+        proviso = (IF_STATELESS if state_unseen else "") + (AS_FAR_AS_NAMES if not_read else "")
         return _starts(running) + which + proviso + (_spell_losses(running) or _spell_troubles(errors))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
@@ -45,7 +47,8 @@ def verdict(
         return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others)) + "".join(
             f", but{how}" for how in modes
         )
-    return (_spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)) + _spell_losses(running)
+    spelled = _spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)
+    return spelled + (AS_FAR_AS_NAMES if not_read else "") + _spell_losses(running)
 
 
 def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:

@@ -174,8 +174,7 @@ def _name_by_schema(store: Store) -> OperatorName | None:
 
 def _doubt_changed_schemas(start: Start) -> Forecast | None:
     """State schemas and operator metadata that were changed since: Spark compares them with the query."""
-    every_byte = start.checkpoint.state.every_byte if start.checkpoint.state else None
-    for damage in every_byte.damages if every_byte else ():
+    for damage in start.checkpoint.state.damaged_files if start.checkpoint.state else ():
         schema = damage.path.endswith("/schema") or "/_stateSchema/" in damage.path
         if damage.kind is DamageKind.CHANGED and (schema or start.rules.operator_metadata):
             return start.stays_unknown(diagnoses.state.STATE_REDESCRIBED, damage.path, damage.detail)

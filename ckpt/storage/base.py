@@ -176,6 +176,10 @@ class Storage(Protocol):
     ``ckpt.state.verify`` sets it, and ``read_checkpoint`` calls it, so that all that is judged afterwards is by it.
     """
 
+    names_only: bool = False  # of state files only names, sizes and ends are looked at; ``below`` passes it on
+    seen: Any = None
+    """The verdicts on the state files that were read completely (``Verified``): they are not read again."""
+
     def list_level(self, path: str = "") -> Folder:
         """One folder only, by default the root: cheap, however much is below it.
 

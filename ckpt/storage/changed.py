@@ -42,7 +42,7 @@ class ChangedStorage(Storage):
         self.uri = storage.uri if uri is None else uri
         self.local = storage.local
         self.whole_files = storage.whole_files
-        self.look_deeper = storage.look_deeper
+        self.look_deeper, self.names_only, self.seen = storage.look_deeper, storage.names_only, storage.seen
         self._storage = storage
         self._files = files
         self._listing = _change_listing(listing, files, empty_folders=empty_folders)

@@ -78,7 +78,11 @@ class LocalStorage(Root):
     def below(self, path: str) -> "LocalStorage":
         """A folder of this one; a ``file:`` URI is percent-encoded."""
         named = quote(path) if self.uri.startswith("file:") else path
-        return LocalStorage(f"{self._root}/{path}", f"{self.uri.rstrip('/')}/{named}") if path else self
+        if not path:
+            return self
+        storage = LocalStorage(f"{self._root}/{path}", f"{self.uri.rstrip('/')}/{named}")
+        storage.names_only = self.names_only
+        return storage
 
     def list_level(self, path: str = "") -> Folder:
         files, folders, _, links = self._scan(path, {})

@@ -136,7 +136,11 @@ class RemoteStorage(RemoteFolder, Root):
     def below(self, path: str) -> "RemoteStorage":
         """A folder of this one, through the same connections; the URI keeps the options of its query."""
         root, options = self._shown(path), self.uri.removeprefix(self._root).lstrip("/")
-        return RemoteStorage(root + options, self._backend.below(path), root) if path else self
+        if not path:
+            return self
+        storage = RemoteStorage(root + options, self._backend.below(path), root)
+        storage.names_only = self.names_only
+        return storage
 
     def list_level(self, path: str = "") -> Folder:
         """One folder, in one request for each page of names (a thousand with most object stores).

@@ -6,6 +6,7 @@ from ckpt.advice import RowCost
 from ckpt.changes.apply import Receipt
 from ckpt.changes.plan import ChangePlan, Replay
 from ckpt.changes.steps import FileAction, FileContent, FileStep
+from ckpt.model import NotRead
 from ckpt.restart.sinks import InSink
 
 from .document import DocumentKeys
@@ -77,6 +78,7 @@ class ChangeDocument(DocumentKeys):
 
     checkpoint: Annotated[CheckpointKeys, "before anything was changed", of("inspection")]
     deep: Annotated[bool, "every byte of the state was read, by `--deep`", of("inspection.deep")]
+    not_read: Annotated[NotRead, of("inspection.not_read")]
     applied: bool
     backup: Annotated[str | None, "the folder with the original files"]
     why: Annotated[str | None, "for people; its words are not fixed"]

@@ -219,8 +219,8 @@ def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
         return
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
-    judged = f" ({plural(state.unverified, 'file')} judged by name and size only)"
-    doubt = judged if state.unverified else ""
+    judged = f" ({plural(state.not_read.files, 'file')} judged by name and size only)"
+    doubt = judged if state.not_read else ""
     for operator in state.operators:
         for store in operator.stores:
             replay = _count_replayed(store)

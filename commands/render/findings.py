@@ -5,6 +5,7 @@ from itertools import groupby
 
 from ckpt.advice import CHECKPOINT, NO_ROWS, Advice, Code, Do, advise, call, do, run, words
 from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
+from ckpt.inspection.verdict import AS_FAR_AS_NAMES
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.findings import Asked
 
@@ -41,7 +42,8 @@ def show_next(inspection: Inspection) -> Iterator[Block]:
 def _advise_usual_start(inspection: Inspection) -> Advice:
     checkpoint, trigger = inspection.checkpoint, _TRIGGERS.get(inspection.asked)
     how = words("as usual") if trigger is None else words("with {trigger}", trigger=trigger)
-    start = do(Do.START, words("nothing to repair; start the query {how}", how=how), rows=NO_ROWS)
+    far = AS_FAR_AS_NAMES if inspection.not_read else ""
+    start = do(Do.START, words("nothing to repair{far}; start the query {how}", far=far, how=how), rows=NO_ROWS)
     latest = checkpoint.offsets.latest
     if latest not in inspection.uncommitted or not inspection.asked.in_micro_batches:
         return advise(start)

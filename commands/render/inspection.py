@@ -10,7 +10,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.inspection.inspection import RatedFinding, Space
 from ckpt.live.outlook import SourceOutlook
-from ckpt.model import Json, Kind, OffsetMetadata, PartitionState, Provider, StateVariable, Unreadable
+from ckpt.model import Json, Kind, NotRead, OffsetMetadata, PartitionState, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.versions import Progress
 
@@ -239,6 +239,9 @@ class InspectionDocument(DocumentKeys):
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read"]
+    not_read: Annotated[
+        NotRead | None, "state files that the next start loads, and that were not read completely or fit no checksum"
+    ] = None
     batches: Annotated[_Batches, itself]
     latest: Annotated[_Latest, of("checkpoint")]
     sources: Annotated[tuple[SourceKeys, ...], "the position of each at the end of the latest batch"]

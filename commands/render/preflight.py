@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from ckpt.advice import Hole, Option, Words, call, words
 from ckpt.inspection.preflight import Readiness
+from ckpt.model import NotRead
 from ckpt.query.description import QueryDescription
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 from ckpt.texts import plural
@@ -64,6 +65,7 @@ class PreflightDocument(DocumentKeys):
     restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
     sources: tuple[SourceKeys, ...]
     sink: Annotated[SinkKeys | None, of("inspection.sink")]
+    not_read: Annotated[NotRead, of("inspection.not_read")]
     query: Annotated[_Query | None, "what `--expect` describes; null: not given"]
     unknown: tuple[Annotated[str, "what could not be seen, for people; its words are not fixed"], ...]
     not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "what nobody asked about"], ...]

@@ -51,9 +51,11 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
         yield Item(words("{freed} could be deleted: {call:prune} plans it, and looks closer", freed=freed))
     if state.every_byte is not None:
         yield Item(_describe_every_byte(state.every_byte))
-    elif state.unverified:
-        files = plural(state.unverified, "file")
-        yield Item(words("{files} known by name and size only: {--deep} reads every byte", files=files))
+    elif state.not_read:
+        files, bytes_ = plural(state.not_read.files, "file"), size(state.not_read.bytes)
+        yield Item(
+            words("{files} ({bytes}) known by name and size only: {--deep} reads every byte", files=files, bytes=bytes_)
+        )
     unread = [path for path in sorted(inspection.checkpoint.refused) if path.partition("/")[0] == STATE]
     if unread:
         more = f" and {len(unread) - 1} more" if unread[1:] else ""

@@ -41,6 +41,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.formats.metadata import is_query_id
 from ckpt.inspection.inspection import Inspection, inspect
+from ckpt.inspection.verdict import AS_FAR_AS_NAMES
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location
@@ -188,7 +189,8 @@ def plan_repairs(
     possible = [way for way in ways if way.cost is not None]
     if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
         why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
-        why = "a start finds everything it needs" if inspection.sound else why
+        if inspection.sound:
+            why = "a start finds everything it needs" + (AS_FAR_AS_NAMES if inspection.not_read else "")
         return replace(blank, needed=False, why=why)
     preferred = min(possible, key=lambda way: (way.cost, way.batches)).name if possible else None
     ways = tuple(replace(way, recommended=way.name is preferred and way.name not in ONLY_IF_CHOSEN) for way in ways)

@@ -139,7 +139,7 @@ class OffsetsPlan(ChangePlan):
     @property
     def verdict_after(self) -> str:
         """The verdict on these starts."""
-        return verdict(self.starts) if self.starts else ""
+        return verdict(self.starts, not_read=bool(self.inspection.not_read)) if self.starts else ""
 
     @property
     def skipped(self) -> tuple[SourceRange, ...]:

@@ -115,19 +115,26 @@ def find_usable_names(collected: CollectedState, store: StorePartition) -> Store
     return names.without(bad) if bad else names
 
 
-def judge_every_byte(collected: CollectedState, damages: tuple[StateDamage, ...]) -> EveryByte | None:
-    """All that is damaged, where every byte was read."""
-    fully_read = collected.seen
-    if not fully_read.files:
-        return None
+def judge_read_files(collected: CollectedState, damages: tuple[StateDamage, ...]) -> tuple[FileDamage, ...]:
+    """All damage in files, as far as they were read completely, by path."""
+    if not collected.seen.files:
+        return ()
     by_path = {path: FileDamage(path, verdict.kind, verdict.detail) for path, verdict in _judge_other_files(collected)}
     of_load = (damage for damage in damages if damage.kind not in _AS_WRITTEN)
     by_path |= {damage.path: FileDamage(damage.path, damage.kind, damage.detail) for damage in of_load}
+    return tuple(by_path[path] for path in sorted(by_path))
+
+
+def count_every_byte(collected: CollectedState, damages: tuple[FileDamage, ...]) -> EveryByte | None:
+    """Count what was read, where every byte was."""
+    if not collected.deep:
+        return None
+    fully_read = collected.seen
     sizes = [info.size for path in fully_read.files if (info := collected.listing.info(path))]
     return EveryByte(
         files=len(sizes),
         bytes=sum(sizes),
-        damages=tuple(by_path[path] for path in sorted(by_path)),
+        damages=damages,
         unknown=tuple(sorted(path for path in fully_read.unknown if collected.listing.info(path))),
         reasons=fully_read.reasons,
     )

@@ -166,7 +166,7 @@ def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
         verdicts.unknown.add(file.path)
         return
     of_zip = file.kind is StateFileKind.ZIP
-    if verdict := _judge_zip(file, content, verdicts) if of_zip else _judge_stream(content):
+    if verdict := judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content):
         verdicts.wrong[file.path] = verdict
 
 
@@ -182,15 +182,15 @@ def _judge_stream(content: bytes) -> Verdict | None:
             return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
 
 
-def _judge_zip(file: StateFile, content: bytes, verdicts: Verified) -> Verdict | None:
+def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
     """Judge a RocksDB zip: by its central directory, or entry by entry as Spark reads it."""
-    snapshot = parse_zip_tail(file.path, content, len(content))
+    snapshot = parse_zip_tail(path, content, len(content))
     if isinstance(snapshot, RocksDBSnapshot):
-        verdicts.snapshots[file.path] = snapshot
+        verdicts.snapshots[path] = snapshot
         return None
-    streamed = read_whole_zip(file.path, content)
+    streamed = read_whole_zip(path, content)
     if isinstance(streamed, RocksDBSnapshot):
-        verdicts.snapshots[file.path] = streamed
+        verdicts.snapshots[path] = streamed
         return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
     if streamed.fault is Fault.TOO_LARGE:
         return Verdict(DamageKind.UNREADABLE, streamed.reason)

@@ -1,6 +1,6 @@
 """Judge the state that the next start loads, file by file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from ckpt.checkpoint.state.chains import Chain, Context, WantedVersion, chain_to
 from ckpt.checkpoint.state.descriptions import Description
 from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, compare_sizes, verify, written_there
 from ckpt.checkpoint.state.folders import SSTS, OperatorFolder, StoreNames, StorePartition, find_snapshots_astray
+from ckpt.checkpoint.state.loaded_files import Allowance, count_unread, read_loaded
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.statefiles import CHECKSUM
-from ckpt.model import DamageKind, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
+from ckpt.model import DamageKind, NotRead, RocksDBSnapshot, StateDamage, StateFile, StateFileKind
 from ckpt.storage.base import Listing
 from ckpt.texts import name_files
 
@@ -53,10 +54,16 @@ class CollectedState(NamedTuple):
     folders: tuple[OperatorFolder, ...]
     described: Mapping[int, Description]  # by operator
     loads: Mapping[StorePartition, Load]
-    unverified: int  # files to be loaded whose ends were not read, or say nothing
     oldest_zips: Mapping[StorePartition, int]  # their bytes, as far as they were read
     uri: str  # where the checkpoint is now
     seen: Verified = NOTHING  # verdicts on files that were read completely
+    deep: bool = False  # these are all files
+    not_read: NotRead = NotRead(0, 0)
+
+    @property
+    def snapshots(self) -> Mapping[str, RocksDBSnapshot]:
+        """The contents of all zips by path; none where not all were read."""
+        return self.seen.snapshots if self.deep else {}
 
 
 def load_stores(
@@ -67,12 +74,14 @@ def load_stores(
     fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
-) -> Step[tuple[tuple[Load, ...], int]]:
+    allowance: Allowance | None = None,
+) -> Step[tuple[tuple[Load, ...], NotRead]]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
 
-    Returns the loads, and how many files are unverified. ``fully_read`` is what is known of files of which every byte
-    was read. With ``whole_files`` the ends of logs that Spark wrote there itself are not read.
+    ``fully_read`` is what is known of files of which every byte was read; otherwise files are read as far as the
+    ``allowance`` goes. With ``whole_files`` the ends of logs that Spark wrote there itself are not read.
     """
+    allowance = allowance or Allowance(verified=fully_read)
     lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
@@ -83,19 +92,28 @@ def load_stores(
         chains[store] = known[key]
     files = (file for file in _order_files(chains) if not (whole_files and written_there(listing, file)))
     looked_at = list(islice(files, most_tails))
-    verified = yield from verify(looked_at, codec, fully_read)
-    unsaid = verified.unknown - fully_read.files.keys()
+    ends = {file.path for file in looked_at}
+    if allowance.bytes:
+        yield from read_loaded(listing, _order_files(chains), codec, allowance, ends)
+    verified = yield from verify(looked_at, codec, allowance.verified)
+    unsaid = verified.unknown - allowance.verified.files.keys()
     unread = (file for file in looked_at if file.path in unsaid)
     verified = yield from compare_sizes([file for file in unread if listing.info(file.path + CHECKSUM)], verified)
     drafts = [_check(listing, store, targets[store], chain, verified) for store, chain in chains.items()]
-    rescued = yield from _find_rescued(listing, [load for load in drafts if load.damages], codec, fully_read)
+    damaged = [load for load in drafts if load.damages]
+    rescued, more = yield from _find_rescued(listing, damaged, codec, allowance)
     loads = tuple(_mark_fallback(load, rescued[load.place]) if load.place in rescued else load for load in drafts)
-    unverified = sum(file.path in verified.unknown for file in looked_at)
-    if not fully_read.files:
-        unverified += sum(
-            len(chain.logs) + len(chain.after) + (chain.snapshot is not None) for chain in chains.values()
-        ) - len(looked_at)
-    return loads, unverified
+    sizes = dict(_list_sizes((*chains.items(), *more)))
+    return loads, count_unread(listing, sizes, verified.with_all(allowance.verified))
+
+
+def _list_sizes(chains: Iterable[tuple[StorePartition, Chain]]) -> Iterator[tuple[str, int]]:
+    """The paths of all files of complete chains, and their sizes: with a hole a load fails whatever they hold."""
+    for store, chain in ((store, chain) for store, chain in chains if chain.complete):
+        names = [store.names.logs[log] for log in chain.logs]
+        if chain.snapshot is not None:
+            names.append(store.names.snapshots[chain.snapshot])
+        yield from ((f"{store.folder}/{name}", store.files[name].size) for name in names)
 
 
 def _order_files(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
@@ -111,11 +129,11 @@ def _order_files(chains: Mapping[StorePartition, Chain]) -> Iterator[StateFile]:
 
 
 def _find_rescued(
-    listing: Listing, loads: list[Load], codec: str, fully_read: Verified
-) -> Step[dict[StorePartition, bool]]:
+    listing: Listing, loads: list[Load], codec: str, allowance: Allowance
+) -> Step[tuple[dict[StorePartition, bool], list[tuple[StorePartition, Chain]]]]:
     """Find loads whose only problem is a snapshot that an older one and its logs replace; True where all are intact.
 
-    The others among them have every log, from the first one on.
+    The others among them have every log, from the first one on. Also returns the chains that a start may fall back to.
     """
     options: dict[StorePartition, list[Chain]] = {}
     targets = {load.place: load.target for load in loads}
@@ -126,15 +144,16 @@ def _find_rescued(
     ways = [(store, chain) for store, chains in options.items() for chain in chains]
     files = {file.path: file for store, chain in ways for file in _order_files({store: chain})}
     if not files:
-        return {}
-    verified = yield from verify(files.values(), codec, fully_read)
+        return {}, ways
+    yield from read_loaded(listing, files.values(), codec, allowance, files)
+    verified = yield from verify(files.values(), codec, allowance.verified)
     rescued: dict[StorePartition, bool] = {}
     for store, chains in options.items():
         checked = (_check(listing, store, targets[store], chain, verified) for chain in chains)
         intact = any(not any(map(_is_serious, load.damages)) for load in checked)
         if intact or any(chain.snapshot is None for chain in chains):
             rescued[store] = intact
-    return rescued
+    return rescued, ways
 
 
 def _is_of_snapshot(damage: StateDamage) -> bool:

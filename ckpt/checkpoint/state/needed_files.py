@@ -52,7 +52,8 @@ def find_needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[Co
         recorded = ends.snapshots.get(file.path)
         for name, _ in recorded.ssts if recorded else ():
             kinds[f"{store.folder}/{SSTS}/{name}"] = StateFileKind.SST
-    return Needed(tuple(_describe_files(listing, kinds, codec)), ends)
+    described = (describe_file(listing, path, kind, codec) for path, kind in kinds.items())
+    return Needed(tuple(file for file in described if file), ends)
 
 
 def _find_loadable(store: StorePartition) -> Iterator[StateFile]:
@@ -61,11 +62,11 @@ def _find_loadable(store: StorePartition) -> Iterator[StateFile]:
     yield from (store.log(i) for i in store.names.logs if contains(store.names.versions, i[0]))
 
 
-def _describe_files(listing: Listing, kinds: dict[str, StateFileKind | None], codec: str) -> Iterator[NeededFile]:
-    for path, kind in kinds.items():
-        info = listing.info(path)
-        if info is None:
-            continue
-        folder, _, name = path.rpartition("/")
-        beside = listing.in_folder(folder)
-        yield NeededFile(path, kind, info.size, codec, name + CHECKSUM in beside, hadoop_sidecar_name(name) in beside)
+def describe_file(listing: Listing, path: str, kind: StateFileKind | None, codec: str) -> NeededFile | None:
+    """Return a file and what is beside it; None where it is not there."""
+    info = listing.info(path)
+    if info is None:
+        return None
+    folder, _, name = path.rpartition("/")
+    beside = listing.in_folder(folder)
+    return NeededFile(path, kind, info.size, codec, name + CHECKSUM in beside, hadoop_sidecar_name(name) in beside)

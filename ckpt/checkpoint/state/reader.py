@@ -9,8 +9,8 @@ from functools import reduce
 
 from ckpt.checkpoint.checkpoint import Log, logs_show_state
 from ckpt.checkpoint.state.chains import Context, context_of
-from ckpt.checkpoint.state.damages import find_damages, find_usable_names, judge_every_byte
-from ckpt.checkpoint.state.descriptions import Description, describe
+from ckpt.checkpoint.state.damages import count_every_byte, find_damages, find_usable_names, judge_read_files
+from ckpt.checkpoint.state.descriptions import Description, describe, list_described_by
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.checkpoint.state.folders import (
     LOGS,
@@ -24,8 +24,9 @@ from ckpt.checkpoint.state.folders import (
     lies_elsewhere,
 )
 from ckpt.checkpoint.state.load import CollectedState, load_stores
+from ckpt.checkpoint.state.loaded_files import Allowance, check_descriptions
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
-from ckpt.checkpoint.state.read_steps import Step, run_together
+from ckpt.checkpoint.state.read_steps import Step, keep_answers, run_together
 from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_oldest_zips
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
@@ -67,13 +68,15 @@ def read_state(
     fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
+    allowance: Allowance | None = None,
 ) -> Step[StateInventory | None]:
     """Take stock of ``state/``; None if the checkpoint has none and its logs do not show that it had.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
-    names and sizes, the newest of each partition first; the rest is counted as ``unverified``. ``fully_read`` is what
-    is known of files that were read to the last byte. ``whole_files`` says that the storage has no files in part
+    names and sizes, the newest of each partition first. ``fully_read`` is what
+    is known of files that were read to the last byte; without any, files of the version are read completely as far as
+    the ``allowance`` goes, which has what was found. ``whole_files`` says that the storage has no files in part
     (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)
@@ -82,14 +85,28 @@ def read_state(
     operators = find_operators(listing, context.provider)
     stores = (store for operator in operators for store in operator.list_stores())
     targets = {store: target for store in stores if (target := context.target(store)) is not None}
-    described, (loads, unverified), oldest = yield from run_together(
-        describe(listing, operators),
-        load_stores(listing, targets, context.codec or LZ4, most_tails, fully_read, whole_files=whole_files),
+    allowance, contents = allowance or Allowance(verified=fully_read), dict[str, bytes]()
+    codec = context.codec or LZ4
+    described, (loads, not_read), oldest = yield from run_together(
+        keep_answers(describe(listing, operators), contents),
+        load_stores(listing, targets, codec, most_tails, fully_read, whole_files=whole_files, allowance=allowance),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    by_store = {load.place: load for load in loads}
+    yield from check_descriptions(listing, list_described_by(listing, operators), contents, allowance)
+    deep = bool(fully_read.files)
     return _assemble(
-        CollectedState(listing, context, operators, described, by_store, unverified, oldest, uri, fully_read)
+        CollectedState(
+            listing,
+            context,
+            operators,
+            described,
+            {load.place: load for load in loads},
+            oldest,
+            uri,
+            fully_read if deep else allowance.verified,
+            deep,
+            not_read,
+        )
     )
 
 
@@ -100,6 +117,7 @@ def _assemble(collected: CollectedState) -> StateInventory:
     operators = tuple(_make_operator(collected, folder) for folder in collected.folders)
     recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
     damages = tuple(find_damages(collected, operators))
+    in_files = judge_read_files(collected, damages)
     return StateInventory(
         provider=_choose_provider(stores) if context.provider is Provider.UNKNOWN else context.provider,
         format_version=2 if format_2 else 1,
@@ -109,16 +127,17 @@ def _assemble(collected: CollectedState) -> StateInventory:
         damages=damages,
         newer=_find_newer(stores, context),
         moved_schemas=tuple(path for number, path in recorded if lies_elsewhere(path, number, collected.uri)),
-        unverified=collected.unverified,
         unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
-        unneeded=count_unneeded(collected.listing, stores, context.oldest_needed, collected.seen.snapshots),
+        unneeded=count_unneeded(collected.listing, stores, context.oldest_needed, collected.snapshots),
         strays=tuple(
             f"{store.folder}/{name}"
             for store in stores
             for name in store.names.strays
             if not name.endswith(f".{store.names.snapshot_kind}")  # the others no start lists
         ),
-        every_byte=judge_every_byte(collected, damages),
+        every_byte=count_every_byte(collected, in_files),
+        not_read=collected.not_read,
+        damaged_files=in_files,
     )
 
 

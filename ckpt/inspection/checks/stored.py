@@ -328,13 +328,13 @@ def find_rows_not_compared(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def find_other_damage(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find damage in files over which no start fails now, where every byte was read."""
+    """Find damage in files over which no start fails now, where they were read completely."""
     state = checkpoint.state
-    if state is None or state.every_byte is None:
+    if state is None:
         return
     known = {damage.path for damage in state.damages if damage.kind is not DamageKind.CHECKSUM_DIFFERS}
     known |= {file.path for file in state.unreadable}
-    for damage in state.every_byte.damages:
+    for damage in state.damaged_files:
         if damage.kind is DamageKind.FOREIGN or (damage.kind is DamageKind.OTHER_CODEC and state.damages):
             continue  # named once for all, or with its setting by the forecast
         if damage.kind in _OUTLIVES_A_LOAD or damage.path not in known:

@@ -19,17 +19,21 @@ from ckpt.checkpoint.reader import (
 )
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
 from ckpt.checkpoint.state.folders import STATE
-from ckpt.checkpoint.state.needed_files import Needed, find_needed_files
+from ckpt.checkpoint.state.needed_files import Needed, NeededFile, find_needed_files
+from ckpt.checkpoint.state.one_file import FileOutcome, check_file
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
+from ckpt.formats.checksums import require_packages
 from ckpt.model import DamageKind, FileDamage, Location, StateDamage, StateInventory
 from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import StateRequest, choose
 from ckpt.state.reading.units import state_units
-from ckpt.storage import Storage
+from ckpt.storage import Storage, open_storage
+from ckpt.storage.locations import is_in_memory
 from ckpt.values import Value
 
+_WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process to start
 _OF_LOAD = (DamageKind.BAD_ROW, DamageKind.MISSING_ROWS)
 
 Watcher = Callable[[int, int], None]
@@ -140,12 +144,14 @@ def look_at_every_byte(
     """
     if jobs is not None and jobs < 1:
         raise UsageError.of("{--jobs} has to be 1 or more")
+    storage.names_only = True  # nothing is read twice
     checkpoint = read_checkpoint(storage, look_only=True)
     refuse_links_out(checkpoint)
     if checkpoint.state is None:
         return
-    from ckpt.state.verify import contents, one_file  # noqa: F401  (who lacks a package learns it before any reading)
+    from ckpt.state.verify import contents  # noqa: F401  (who lacks a package learns it before any reading)
 
+    require_packages()
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if announce is not None:
         announce(Estimate(len(needed.files), needed.bytes))
@@ -161,7 +167,7 @@ def _read_with_verdicts(
     """Read a checkpoint with the verdicts on files of the one at ``uri``, and compare its rows."""
     checkpoint = read_checkpoint(storage, batches=batches, fully_read=verified, look_only=True)
     plain = copy(storage)
-    plain.uri, plain.look_deeper = uri, None  # whoever reads rows reads them there
+    plain.uri, plain.look_deeper, plain.names_only = uri, None, True  # whoever reads rows reads them there
     return _add_contents(checkpoint, plain, options, runner)
 
 
@@ -188,7 +194,9 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
         partitions=contents.partitions,
         compared=contents.compared,
     )
-    return replace(checkpoint, state=replace(state, every_byte=every_byte, damages=(*state.damages, *loaded)))
+    damages_of_load, in_files = (*state.damages, *loaded), every_byte.damages
+    state = replace(state, every_byte=every_byte, damages=damages_of_load, damaged_files=in_files)
+    return replace(checkpoint, state=state)
 
 
 def _blame_schemas(state: StateInventory, damages: Sequence[FileDamage]) -> Iterator[FileDamage]:
@@ -217,12 +225,10 @@ def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:
 def _verify_files(
     uri: str, options: Mapping[str, str], needed: Needed, jobs: int, engine: Runner | None, watcher: Watcher | None
 ) -> Verified:
-    from ckpt.state.verify.one_file import check_files
-
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
-    for file, outcome in check_files(uri, options, needed.files, jobs, engine):
+    for file, outcome in _check_files(uri, options, needed.files, jobs, engine):
         if isinstance(outcome, Verdict):
             wrong[file.path] = outcome
         elif outcome is not None:
@@ -231,3 +237,21 @@ def _verify_files(
         if watcher is not None:
             watcher(done, total)
     return needed.ends.with_all(Verified(wrong, set(unknown), reasons=unknown))
+
+
+def _check_files(
+    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, engine: Runner | None = None
+) -> Iterator[tuple[NeededFile, FileOutcome]]:
+    """Check each file, one after the other, or side by side in processes; outcomes come as files are done.
+
+    Raises CkptError where a process ends before its work is done.
+    """
+    count = min(jobs, sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1)
+    if count > 1:
+        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
+    return (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files)
+
+
+def _open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:
+    storage = open_storage(*shared)
+    return lambda file: iter([check_file(storage, file)])

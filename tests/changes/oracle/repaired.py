@@ -108,7 +108,7 @@ def _repaired(here: Here, of: History, name: str, folder: Path, place: Path) -> 
     top = copy(of, folder, LAST, place / "repaired")
     damage(top)
     deep = damage is _newest_state_flipped
-    assert not deep or not repair(str(top))[0].needed
+    assert not deep or not repair(str(top), names_only=True)[0].needed
     plan, receipt = repair(str(top), backup=str(place / "backup"), deep=deep, **NOW)
     assert receipt.applied, receipt.problem or plan.refused
     known = copy(of, folder, batch, place / "known")

@@ -63,7 +63,6 @@ def test_a_healthy_sample_has_nothing_wrong_and_says_what_it_is(name) -> None:
     assert found.format_version == 2 or not found.damages
     assert found.newer is None
     assert found.unreadable == ()
-    assert found.unverified == 0
     assert found.provider is (Provider.HDFS if "hdfs" in name else Provider.ROCKSDB)
     assert found.format_version == (2 if "format2" in name or "real-time" in name else 1)
     spark = tuple(map(int, name.rpartition("-")[2].split(".")))

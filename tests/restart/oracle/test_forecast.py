@@ -55,7 +55,6 @@ NOT_IN_THE_FILES = {
     "operator-1-gone": "the last of several operators is gone without a trace",
     "one-source-short": "both offset files agree in the number of sources, and the query has another",
     "kafka-topic-shorter": "the topic ends before the offsets do, as one that was deleted and created again",
-    "flipped-": "only who reads every byte sees what is in the middle of a file",
     "contents-": "only who decodes every row sees what does not fit",
     "sides-exchanged": "only who decodes every row sees that those of a side are not those that are counted",
     "schema-void": "only who decodes every row sees values that are void by the schema",
@@ -64,7 +63,7 @@ NOT_IN_THE_FILES = {
 }
 """Parts of the names of cases whose outcome depends on what the checkpoint does not hold, and on what."""
 
-SEEN_IN_EVERY_BYTE = ("flipped-", "contents-", "sides-exchanged", "schema-void", "rowChecksum.enabled=true")
+SEEN_IN_EVERY_BYTE = ("contents-", "sides-exchanged", "schema-void", "rowChecksum.enabled=true")
 """Those of them that are not hidden from who reads every byte."""
 
 DOUBTFUL = {
@@ -157,8 +156,8 @@ def _against(case: cases.Case, minor: str, mode: str, checkpoint: Checkpoint) ->
     if told.outcome is not Outcome.UNKNOWN:
         yield from disagreements(told, answer)
         return
-    seen = checkpoint.state.every_byte if checkpoint.state else None
-    known = any(damage.kind in SEEN_AND_DOUBTFUL for damage in seen.damages) if seen else False
+    seen = checkpoint.state.damaged_files if checkpoint.state else ()
+    known = any(damage.kind in SEEN_AND_DOUBTFUL for damage in seen)
     if not known and not any(part in case.name for part in DOUBTFUL):
         yield f"unknown, and it was {answer['outcome']}"
 

@@ -22,7 +22,7 @@ from ckpt.formats.checksums import of_lz4_block
 from ckpt.formats.compression import MAGIC
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import inspect
-from ckpt.state.verify import one_file
+from ckpt.state.verify import verify
 from ckpt.state.verify.verify import Estimate, state_verify
 from commands import watching
 from tests.changes.applying import facts
@@ -59,7 +59,8 @@ def test_damage_in_the_middle_of_a_file_is_in_the_page_the_forecast_and_the_find
 ) -> None:
     checkpoint = copy_of(DELTAS)
     flip(checkpoint / "state/0/0/3.delta", 40)
-    assert "RESTARTS" in ckpt("inspect", checkpoint).stdout
+    assert "RESTARTS" in ckpt("inspect", checkpoint, "--names-only").stdout
+    assert "RESTARTS" not in ckpt("inspect", checkpoint).stdout
     run = ckpt("state", "verify", checkpoint)
     assert run.exit_code == 1
     assert "DAMAGED: 1 file" in run.stdout
@@ -138,7 +139,7 @@ def test_an_sst_file_makes_every_snapshot_that_names_it_bad(ckpt: Ckpt, copy_of:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_processes_find_what_one_finds(jobs: int, copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_file, "_WORTH_A_PROCESS", 4096)
+    monkeypatch.setattr(verify, "_WORTH_A_PROCESS", 4096)
     checkpoint = copy_of("join-rocksdb-4.0")
     for place, path in enumerate(sorted((checkpoint / "state").rglob("*.sst"))[:5]):
         flip(path, 30 + place)
@@ -151,7 +152,7 @@ def test_processes_find_what_one_finds(jobs: int, copy_of: CopyOf, monkeypatch: 
 
 
 def test_a_process_that_ends_early_is_no_all_clear(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(one_file, "_WORTH_A_PROCESS", 4096)
+    monkeypatch.setattr(verify, "_WORTH_A_PROCESS", 4096)
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\nread place\nexit 9\n")
     broken.chmod(0o755)

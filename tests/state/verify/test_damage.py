@@ -8,8 +8,8 @@ import pytest
 
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.needed_files import NeededFile
+from ckpt.checkpoint.state.one_file import FileOutcome, check_file
 from ckpt.model import StateFileKind
-from ckpt.state.verify.one_file import FileOutcome, check_file
 from ckpt.state.verify.verify import state_verify
 from ckpt.storage import open_storage
 from tests.state.verify import judge

@@ -7,6 +7,7 @@ import pytest
 import xxhash
 
 from ckpt.checkpoint.state.needed_files import NeededFile
+from ckpt.checkpoint.state.one_file import check_file
 from ckpt.formats import compression
 from ckpt.formats.blockstream import Pieces
 from ckpt.formats.compression import Corrupt
@@ -15,7 +16,6 @@ from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import Ending, judge_stream
 from ckpt.model import DamageKind, StateFileKind
-from ckpt.state.verify.one_file import check_file
 from ckpt.storage import open_storage
 from tests.state.verify.damage import state_files
 

@@ -1,19 +1,18 @@
 """Every byte of one state file: read once, in pieces, and compared with whatever checksums there are."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeAlias
 from zlib import crc32
 
 from ckpt.checkpoint.state.file_ends import Verdict, judge_codec
 from ckpt.checkpoint.state.needed_files import NeededFile
-from ckpt.errors import StorageError
+from ckpt.errors import CkptError
 from ckpt.formats.blockstream import LeadsOutside, Pieces, Stream
 from ckpt.formats.checksums import crc32c, fold_checksums
 from ckpt.formats.compression import MAGIC, Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import ZipTooLarge, read_zip
-from ckpt.formats.rows.changelog import leads_to_end
 from ckpt.formats.sidecars import (
     BYTES_PER_CHECKSUM,
     HadoopChecksums,
@@ -25,15 +24,13 @@ from ckpt.formats.sidecars import (
 from ckpt.formats.sst import FOOTER, CorruptData, ReadRange, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
 from ckpt.model import DamageKind, StateFileKind, Unreadable
-from ckpt.processes import Processes, Runner
-from ckpt.storage import Storage, open_storage
-from ckpt.storage.locations import is_in_memory
+from ckpt.storage import Storage
 
-_WORTH_A_PROCESS = 48 << 20  # bytes: what takes as long to verify as a process to start
 _PIECE = 8 << 20  # bytes that are read at a time
 _LARGEST_WHOLE = 1 << 29  # bytes of a remote SST file, which is in memory as a whole
 _LARGEST_ODD = 256 << 20  # bytes of a stream with an odd end that are unpacked to find its last record
 _LARGEST_CHECKSUM = 1 << 16  # bytes of Spark's checksum file
+_WORTH_FOLDING = 1 << 12  # checksums of pieces that are compared together
 _HEAD = 16
 _ONE_RECORD = 4  # bytes of the record that ends a file
 _NO_CHECKSUM = "its codec has no checksums, and no checksum file is beside it"
@@ -44,29 +41,11 @@ FileOutcome: TypeAlias = Verdict | str | None
 """The damage of a file, or why nothing is known of it; None for a file that is as it was written."""
 
 
-def check_files(
-    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, engine: Runner | None = None
-) -> Iterator[tuple[NeededFile, FileOutcome]]:
-    """Check each file, one after the other, or side by side in processes; outcomes come as files are done.
-
-    Raises CkptError where a process ends before its work is done.
-    """
-    count = min(jobs, sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1)
-    if count > 1:
-        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
-    return (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files)
-
-
-def _open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:
-    storage = open_storage(*shared)
-    return lambda file: iter([check_file(storage, file)])
-
-
 def check_file(storage: Storage, file: NeededFile) -> FileOutcome:
     """Compare every byte of a file. Never raises for what is in it."""
     try:
         return _File(storage, file).outcome()
-    except StorageError as error:
+    except CkptError as error:  # of the storage, or a package is missing
         return str(error)
 
 
@@ -147,6 +126,12 @@ class _File:
 
     def _split(self, data: bytes) -> Iterator[bytes]:
         """A file that is in memory, as if it were read in pieces."""
+        if len(data) > _PIECE:
+            return self._cut_pieces(data)
+        self._note(data)
+        return iter([data])
+
+    def _cut_pieces(self, data: bytes) -> Iterator[bytes]:
         for at in range(0, len(data), _PIECE):
             piece = data[at : at + _PIECE]
             self._note(piece)
@@ -207,12 +192,19 @@ class _File:
         """Tell whether the records lead to their end within the blocks that can be read."""
         if stream.length > _LARGEST_ODD:
             return False
+        from ckpt.formats.rows.changelog import leads_to_end  # not at the top: it needs the packages of ``native``
+
         again = Stream()
         good = self._storage.read_range(self._file.path, 0, stream.end)
         return leads_to_end(b"".join(again.blocks(Pieces(iter([good])))))
 
     def _pieces(self) -> Iterator[bytes]:
         """The file, from its beginning; what has gone by is in the checksums."""
+        if self._file.size <= _PIECE:
+            return self._split(self._storage.read_range(self._file.path, 0, 2 * _PIECE))
+        return self._read_pieces()
+
+    def _read_pieces(self) -> Iterator[bytes]:
         for piece in self._storage.read_pieces(self._file.path, _PIECE):
             self._note(piece)
             yield piece
@@ -230,7 +222,11 @@ class _File:
         size = recorded.bytes_per_checksum
         first, whole = self._read // size, len(piece) // size
         of_whole, rest = recorded.values[first : first + whole], piece[whole * size :]
-        if len(of_whole) == whole and crc32(piece[: whole * size]) == fold_checksums(of_whole, size):
+        if (
+            whole > _WORTH_FOLDING
+            and len(of_whole) == whole
+            and crc32(piece[: whole * size]) == fold_checksums(of_whole, size)
+        ):
             piece, first = rest, first + whole
         for number, at in enumerate(range(0, len(piece), size), first):
             if number >= len(recorded.values) or crc32(piece[at : at + size]) != recorded.values[number]:
