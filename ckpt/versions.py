@@ -155,7 +155,13 @@ _4_2 = _4_1._replace(
     checksum_check=ChecksumCheck.FORMAT_2,
     reads_merged_lists=True,
 )
-_4_3 = _4_2._replace(check_needs_partitions=False, takes_state_format=False, runs_join_format=4, real_time_state=True)
+_4_3 = _4_2._replace(
+    check_needs_partitions=False,
+    takes_state_format=False,
+    records=_4_2.records | {settings.ALWAYS_NULLABLE, settings.DISTINCT_KEY_ORDER},
+    runs_join_format=4,
+    real_time_state=True,
+)
 
 RULES: dict[Spark, Rules] = {
     Spark.V3_5: Rules(),

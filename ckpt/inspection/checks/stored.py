@@ -4,6 +4,7 @@ Whatever stops or spoils a start is found by the forecast (``ckpt.restart``) and
 """
 
 import re
+import time
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
@@ -18,6 +19,7 @@ from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
+from ckpt.inspection.checks.sink_times import CLOCKS_APART_MS
 from ckpt.model import DamageKind, Kind, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
@@ -95,6 +97,16 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
         past = checkpoint.is_past(later)
         findings.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, minor=past))
     yield from sorted(findings, key=lambda finding: finding.minor)[:1]
+
+
+def find_later_times(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find the batch with the latest time, if that is in the future, further than two clocks may be apart."""
+    records = checkpoint.offsets.records.items()
+    latest_ms, batch = max(((log.metadata.timestamp_ms, i) for i, log in records if log.metadata), default=(0, 0))
+    now_ms = time.time_ns() // 1_000_000
+    if latest_ms > now_ms + CLOCKS_APART_MS:
+        detail = f"batch {batch} was planned at {instant(latest_ms)}, and it is {instant(now_ms)} here"
+        yield Finding(diagnoses.logs.PLANNED_LATER, f"offsets/{batch}", detail)
 
 
 def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -428,6 +440,7 @@ _CHECKS = (
     find_unreadable_files,
     find_ignored_gaps,
     find_two_writers,
+    find_later_times,
     offsets.find_far_watermark,
     find_lagging_log,
     find_cut_commit,

@@ -23,7 +23,6 @@ MUST_SHOW: dict[str, set[str]] = {
     "damaged-tws-missing-schema": _MOVED,
     "continuous-4.2": {"CKPT601"},  # a start in micro-batches fails
     "continuous-kafka-4.2": {"CKPT601"},
-    "real-time-aggregation-4.3": {"CKPT125"},  # 4.2 cannot take it back
     # logs: offsets 4 and 5, the newest commit and metadata are what a start reads of stateless-3.5
     "damaged-missing-predecessor": {"CKPT202"},  # its commit is there: asynchronous tracking leaves no such gap
     "damaged-missing-predecessor-uncommitted": {"CKPT202", "CKPT213"},
