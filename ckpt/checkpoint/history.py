@@ -1,6 +1,6 @@
 """The batches of a checkpoint: which are planned and committed, and how far each advanced its sources."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
@@ -15,7 +15,6 @@ from ckpt.checkpoint.state.ranges import contains
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.sourcelogs import SourceFile
-from ckpt.formats.statefiles import version_of
 from ckpt.model import DamageKind, Kind, Store, Unreadable
 
 
@@ -99,11 +98,19 @@ def find_uncomputed(checkpoint: Checkpoint) -> Uncomputed | None:
         return None
     whole = all(len(versions) == 1 for operator, _, versions in stores if operator in lacking)
     whole = whole and len(missing) == len(state.damages)
-    older = (contains(store.readable_batches, begun - 1) for operator, store, _ in stores if operator in lacking)
     anywhere = last + 1 in ends
-    if (begun < last and not whole) or (begun and not all(older)):
+    kept = (_is_kept(store, begun - 1) for operator, store, _ in stores if operator in lacking)
+    if (begun < last and not whole) or not all(kept):
         return None
-    return None if _had_state_after(checkpoint, begun, anywhere=anywhere) else Uncomputed(begun, last, anywhere, whole)
+    lost = _had_state(checkpoint, (begun + 1, last + 1), anywhere=anywhere)
+    return None if lost else Uncomputed(begun, last, anywhere, whole)
+
+
+def _is_kept(store: Store, batch: int) -> bool:
+    """Tell whether the state after a batch is there; before the first one, the schemas that Spark writes beforehand."""
+    if batch < 0:
+        return store.key_schema is not None or bool(store.column_families)
+    return contains(store.readable_batches, batch)
 
 
 def _list_ends(store: Store) -> Iterator[int]:
@@ -114,12 +121,12 @@ def _list_ends(store: Store) -> Iterator[int]:
     yield from [0] * (len(there) < count)
 
 
-def _had_state_after(checkpoint: Checkpoint, version: int, *, anywhere: bool) -> bool:
-    """Tell whether state of a later version was lost: files of another provider are there, or hidden checksums."""
+def _had_state(checkpoint: Checkpoint, versions: Iterable[int], *, anywhere: bool) -> bool:
+    """Tell whether state of these versions was lost: files of another provider are there, or hidden checksums."""
+    begins = tuple(f"{dot}{version}." for version in versions for dot in ("", "."))
     for path, _ in checkpoint.listing.walk(STATE):
         folder, _, name = path.rpartition("/")
-        shown = f"{folder}/{shown_name(name)}"
-        if (version_of(name) or 0) > version and not (anywhere and checkpoint.listing.info(shown)):
+        if name.startswith(begins) and not (anywhere and checkpoint.listing.info(f"{folder}/{shown_name(name)}")):
             return True
     return False
 

@@ -294,7 +294,7 @@ def _make_uncomputed(uncomputed: Uncomputed, damages: Sequence[StateDamage]) -> 
     which, versions = span("batch", first, last), span("state version", first + 1, last + 1)
     of = ", ".join(dict.fromkeys(f"operator {damage.operator}" for damage in damages))
     where = f"only {of} lacks" if uncomputed.anywhere else "no partition has"
-    older = "all older state is complete" if first else "no older state was ever there"
+    older = "all older state is complete" if first else "nor is there any older state"
     detail = f"{which} {'is' if first == last else 'are'} committed, and {where} {versions}; {older}"
     path, *others = (path for damage in damages for path in (damage.path, *damage.missing))
     return Finding(diagnoses.sinks.NEVER_COMPUTED, path, detail, others=tuple(others))

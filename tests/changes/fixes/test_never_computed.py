@@ -138,6 +138,14 @@ def test_batch_0_was_never_computed(planned: int, tmp_path: Path) -> None:
     assert {step.path for step in plan.steps if "/." not in step.path} == {"commits/0", *(["offsets/1"][: planned - 1])}
 
 
+def test_without_a_schema_the_state_was_lost(tmp_path: Path) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", tmp_path)
+    for partition in ("0", "1"):
+        shutil.rmtree(checkpoint / "state/0" / partition)
+
+    assert codes(inspect(checkpoint)) == {"CKPT304"}
+
+
 class Written:
     """Numbers without duplicates, a file of them in each batch, into a function of foreachBatch that adds rows."""
 
