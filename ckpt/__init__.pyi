@@ -4,6 +4,7 @@ from ckpt.calls.evolve import evolve as evolve
 from ckpt.calls.inspect import inspect as inspect
 from ckpt.calls.preflight import describe_query as describe_query, preflight as preflight
 from ckpt.calls.rehearse import rehearse as rehearse
+from ckpt.calls.scan import scan as scan
 from ckpt.changes.fixes.repair import repair as repair
 from ckpt.changes.fixes.repair_async import repair_async as repair_async
 from ckpt.changes.offsets.commit import offsets_commit as offsets_commit
@@ -27,7 +28,6 @@ from ckpt.errors import (
 )
 from ckpt.inspection.explain.explain import explain as explain
 from ckpt.inspection.inspection import Inspection as Inspection
-from ckpt.inspection.scan.scan import scan as scan
 from ckpt.migrate.handoff.plan import handoff as handoff
 from ckpt.migrate.switches import migrate_provider as migrate_provider, migrate_real_time as migrate_real_time
 from ckpt.new.copy.copy import copy as copy

@@ -12,6 +12,7 @@ from typing import Annotated, assert_never
 import typer
 
 import ckpt
+from ckpt.calls.scan import choose_reading
 from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection
@@ -71,6 +72,8 @@ def scan(
     all_versions: Annotated[
         bool, typer.Option("--all-versions", help="Of pipelines, also superseded versions.")
     ] = False,
+    deep: options.DeepOption = False,
+    names_only: options.NamesOnlyOption = False,
     storage_option: options.StorageOption = None,
     output: Annotated[
         ScanOutput,
@@ -94,6 +97,7 @@ def scan(
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
+    reading = choose_reading(deep=deep, names_only=names_only)
     storage_options = options.pairs("storage_options", storage_option)
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError.of("{--watch} prints one document after another: use jsonl or table, not {form}", form=output)
@@ -117,6 +121,8 @@ def scan(
                 sources=sources,
                 source_options=kafka,
                 all_versions=all_versions,
+                deep=deep,
+                names_only=names_only,
                 resume=resume,
                 watcher=watcher,
             )
@@ -127,10 +133,11 @@ def scan(
         if output is ScanOutput.HTML:
 
             def present(inspection: Inspection) -> str:
-                tried = leave_out_impossible(inspection, inspection.checkpoint.uri, storage_options)
+                where = inspection.checkpoint.uri
+                tried = leave_out_impossible(inspection, where, storage_options, names_only=names_only)
                 return plot(tried, section=True)
 
-            scan, sections = present_worst(scan, present, storage_options, kafka)
+            scan, sections = present_worst(scan, present, storage_options, kafka, reading)
             report = replace(report, record=scan, sections=sections)
         _print(report, output, clear=watch is not None)
         if watch is None:

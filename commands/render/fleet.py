@@ -8,6 +8,7 @@ from typing import Annotated
 from ckpt.advice import call, run, words
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
+from ckpt.inspection.verdict import AS_FAR_AS_NAMES
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.texts import instant, mask_secrets, plural, size
 
@@ -46,8 +47,8 @@ class _Counts(Keys):
 
 
 _ROW = """path name verdict outcome kind query_id stateful latest_batch latest_ms age_ms uncommitted files bytes
-state_bytes state_growth snapshot_lag replay_files deletable_bytes lag lost sources_error severity findings codes worst
-error pipeline"""
+state_bytes state_growth snapshot_lag replay_files deletable_bytes not_read lag lost sources_error severity findings
+codes worst error pipeline"""
 
 
 class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
@@ -133,7 +134,8 @@ class ScanReport(Report[Scan]):
         parts += [f"{unseen:,} could not be inspected"] if unseen else []
         parts += [f"{plural(len(self.record.problems), 'root')} without a checkpoint"] if self.record.problems else []
         tone = Tone.ERROR if counts[Severity.ERROR] else Tone.WARNING if parts else Tone.GOOD
-        yield Headline(", ".join(parts).upper() if parts else "NOTHING WRONG", tone)
+        far = AS_FAR_AS_NAMES if any(row.not_read for row in everything) else ""
+        yield Headline((", ".join(parts) if parts else f"nothing wrong{far}").upper(), tone)
 
     def _show_table(self) -> Iterator[Block]:
         shown = [row for row in self.record.checkpoints if row.error is None]
@@ -144,6 +146,8 @@ class ScanReport(Report[Scan]):
             noted = sum(row.severity is not None for row in healthy)
             parts = [f"{len(healthy) - noted:,} without findings"] if len(healthy) > noted else []
             parts += [f"{noted:,} with notes only"] if noted else []
+            unread = sum(bool(row.not_read) for row in healthy)
+            parts += [f"{unread:,} of them as far as names and sizes say"] if unread else []
             opened_by = words("see {fields}") if self.show_all is None else BOOK.text("shown_by_all")
             yield replace(self._tabulate(healthy), closed=", ".join(parts), opened_by=opened_by)
         if 0 < len(self.sections) < len(shown):

@@ -54,6 +54,11 @@ _GAUGES = (
     ),
     _Gauge("source_lag_offsets", "Kafka offsets that wait to be read (with --sources).", lambda row: row.lag),
     _Gauge("deletable_bytes", "Files that no restart needs, as far as names and sizes say.", lambda row: row.deletable),
+    _Gauge(
+        "not_read_bytes",
+        "State that the next start loads, and that was not read completely.",
+        lambda row: None if row.not_read is None else row.not_read.bytes,
+    ),
     _Gauge("replay_files", "Deltas and changelogs that the next start replays.", lambda row: row.replay_files),
 )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ckpt.errors import SourceError, UsageError
 from ckpt.inspection.scan.rows import ScannedCheckpoint
-from ckpt.inspection.scan.scan import Scan, scan
+from ckpt.inspection.scan.scan import Scan, scan_all
 from ckpt.live.kafka.groups import commit
 from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
@@ -78,7 +78,7 @@ def offsets_commit(
     """
     if not source_options:
         raise UsageError.of("{--source-options}: name the brokers: kafka.bootstrap.servers")
-    scanned = scan(
+    scanned = scan_all(
         roots,
         storage_options=storage_options,
         depth=depth,

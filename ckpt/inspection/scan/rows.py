@@ -8,7 +8,7 @@ from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.pipelines import FlowVersion, parse_version
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.kafka.groups import find_positions
-from ckpt.model import Kind
+from ckpt.model import Kind, NotRead
 from ckpt.restart.findings import Outcome, Severity, worst
 
 Number = TypeVar("Number", int, float)
@@ -61,6 +61,9 @@ class ScannedCheckpoint:
     ] = None
     replay_files: Annotated[int | None, "deltas and changelogs that the next start replays, in all partitions"] = None
     deletable: int | None = None  # bytes of files that no restart needs, as far as names and sizes say
+    not_read: Annotated[NotRead | None, "state files that the next start loads, and that were not read completely"] = (
+        None
+    )
     lag: Annotated[
         int | None, "with `--sources`: Kafka offsets that wait to be read; null: not asked, or not known"
     ] = None
@@ -111,6 +114,7 @@ def make_row(inspection: Inspection, path: str, sources_error: str | None = None
         snapshot_lag=max(replayed, default=None),
         replay_files=_sum(replayed),
         deletable=inspection.space.known,
+        not_read=inspection.not_read,
         lag=_sum(source.waiting for source in inspection.live),
         lost=_sum(source.lost for source in inspection.live),
         sources_error=sources_error,

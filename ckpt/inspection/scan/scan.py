@@ -141,6 +141,11 @@ _AT_ONCE = 8  # remote checkpoints that one process looks at side by side
 _MOST_REMOTE = 3  # processes beside this one, for a remote root: each has its share of the connections
 
 Watcher = Callable[[int, int], None]  # called with how many checkpoints are done, and of how many
+Prepare = Callable[[Storage, Mapping[str, str]], None]  # says how much of the state is read; goes to other processes
+
+
+def read_loaded(storage: Storage, storage_options: Mapping[str, str]) -> None:
+    """Have the state that the next start loads read up to a bound, as by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +186,7 @@ class Scan(Value):
         return None if checkpoint.latest_ms is None else max(self.ended_ms - checkpoint.latest_ms, 0)
 
 
-def scan(
+def scan_all(
     roots: Location | Sequence[Location],
     *,
     storage_options: Mapping[str, str] | None = None,
@@ -191,38 +196,11 @@ def scan(
     sources: bool = False,
     source_options: Mapping[str, str] | None = None,
     all_versions: bool = False,
+    prepare: Prepare = read_loaded,
     resume: str | PathLike[str] | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
-    """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
-
-    What is wrong with one checkpoint, or with one root, is said in its place, and does not stop the others.
-
-    Args:
-        roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
-        storage_options: For the file system of the URIs.
-        depth: How many levels below a root are searched; 0 is the root alone, None is all.
-        jobs: How many processes look at checkpoints, at most; by default one for each core.
-        changed_since: Leave out those whose logs have no file written since this time, or for so long: ``"8h"``.
-        sources: Also ask every Kafka source what it has now.
-        source_options: For ``sources``: options of the reader of every Kafka source as Spark calls them, at least
-            ``kafka.bootstrap.servers``.
-        all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
-        resume: A local file for rows until the scan has ended. If it has those of the same scan, interrupted within the
-            last day, they are not made again; any others are replaced, and ``started_over`` says why.
-        watcher: Called after each checkpoint with how many are done, and of how many.
-
-    Raises:
-        UsageError: ``depth`` or ``jobs`` is out of range, the options of Kafka cannot be used, or are missing, or
-            ``resume`` is a file that no scan wrote.
-        CkptError: ``resume`` cannot be written, or another scan is writing it.
-        StorageError: With ``resume``: a root does not answer any more.
-
-    >>> found = ckpt.scan("sample_checkpoints", depth=1)
-    >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
-    (<Severity.ERROR: 'error'>, True)
-
-    """
+    """Scan as ``ckpt.scan`` does; ``prepare`` says how much of the state is read of each checkpoint."""
     if depth is not None and depth < 0:
         raise UsageError.of("{--depth} has to be 0 or more")
     if jobs is not None and jobs < 1:
@@ -237,8 +215,8 @@ def scan(
     brokers = (source_options or {}).get(SERVERS)
     storage_options = storage_options or {}
     places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
-    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, read_clock_ms())
-    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, watcher)
+    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, prepare.__name__, read_clock_ms())
+    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, prepare, watcher)
     if resume is None:
         return look(request, None)
     with keep_unfinished(fspath(resume), request) as unfinished:
@@ -249,6 +227,7 @@ def _scan(
     options: Mapping[str, str],
     jobs: int,
     kafka_options: Mapping[str, str] | None,
+    prepare: Prepare,
     watcher: Watcher | None,
     request: ScanRequest,
     unfinished: Unfinished | None,
@@ -276,7 +255,7 @@ def _scan(
     for uri, paths in below.items():
         left = [path for path in paths if (uri, path) not in before]
         unread = 0
-        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options):
+        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options, prepare):
             done += 1
             if watcher is not None:
                 watcher(done, total)
@@ -329,6 +308,7 @@ def _look(
     jobs: int,
     since_ms: int | None,
     reader: Mapping[str, str] | None,
+    prepare: Prepare,
 ) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
     """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
 
@@ -339,13 +319,13 @@ def _look(
     count = max(count, 1) if not is_in_memory(uri) else 1
     size = 1 if local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    shared = uri, dict(options), since_ms, reader and dict(reader), count
+    shared = uri, dict(options), since_ms, reader and dict(reader), prepare, count
     yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
 
 
 def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, ScannedCheckpoint | None]]]:
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
-    uri, options, since_ms, reader, processes = shared
+    uri, options, since_ms, reader, prepare, processes = shared
     share_requests(processes if processes == 1 else processes + 1)  # whoever lists has its connections too
     root = open_storage(uri, options)
 
@@ -356,7 +336,7 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
                 return None
         except CkptError as error:
             return make_unreadable_row(storage.uri, str(error))
-        return _inspect_one(storage, options, reader)[0]
+        return _inspect_one(storage, options, reader, prepare)[0]
 
     def do(paths: Sequence[str]) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
         if len(paths) < 2:
@@ -369,10 +349,11 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
 
 
 def _inspect_one(
-    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None
+    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None, prepare: Prepare
 ) -> tuple[ScannedCheckpoint, Inspection | None]:
     """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
     try:
+        prepare(storage, options)
         checkpoint = look_beside(read_checkpoint(storage, look_only=True), options)
         kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
         unasked = None
@@ -394,6 +375,7 @@ def present_worst(
     present: Callable[[Inspection], str],
     storage_options: Mapping[str, str] | None = None,
     kafka_options: Mapping[str, str] | None = None,
+    prepare: Prepare = read_loaded,
 ) -> tuple[Scan, dict[str, str]]:
     """Inspect the worst checkpoints of a scan once more: the scan with their rows of now, and a text of each by path.
 
@@ -405,7 +387,7 @@ def present_worst(
         if row.error is not None:
             return row, None
         options = storage_options or {}
-        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options)
+        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options, prepare)
         return again, None if inspection is None else present(inspection)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:

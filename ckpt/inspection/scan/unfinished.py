@@ -43,6 +43,7 @@ class ScanRequest:
     all_versions: bool
     brokers: str | None  # of Kafka; None: not asked
     changed_since_ms: int | None
+    reading: str  # how much of the state
     began_ms: int
 
     def continues(self, earlier: "ScanRequest") -> bool:

@@ -1,0 +1,88 @@
+"""The call ``scan``: how much of the state is read is chosen here, since reading every byte needs more packages."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+
+from ckpt.errors import must_choose_reading
+from ckpt.inspection.scan.scan import Prepare, Scan, Watcher, read_loaded, scan_all
+from ckpt.model import Location
+from ckpt.storage import Storage
+
+
+def scan(
+    roots: Location | Sequence[Location],
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    depth: int | None = None,
+    jobs: int | None = None,
+    changed_since: str | datetime | None = None,
+    sources: bool = False,
+    source_options: Mapping[str, str] | None = None,
+    all_versions: bool = False,
+    deep: bool = False,
+    names_only: bool = False,
+    resume: str | PathLike[str] | None = None,
+    watcher: Watcher | None = None,
+) -> Scan:
+    """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
+
+    What is wrong with one checkpoint, or with one root, is said in its place, and does not stop the others.
+
+    Args:
+        roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
+        storage_options: For the file system of the URIs.
+        depth: How many levels below a root are searched; 0 is the root alone, None is all.
+        jobs: How many processes look at checkpoints, at most; by default one for each core.
+        changed_since: Leave out those whose logs have no file written since this time, or for so long: ``"8h"``.
+        sources: Also ask every Kafka source what it has now.
+        source_options: For ``sources``: options of the reader of every Kafka source as Spark calls them, at least
+            ``kafka.bootstrap.servers``.
+        all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
+        deep: Read every byte of the state of each checkpoint. By default what its next start loads is read completely,
+            up to a bound: ``not_read`` of a row says what is above it.
+        names_only: Read no state, and judge it by names, sizes and the ends of files.
+        resume: A local file for rows until the scan has ended. If it has those of the same scan, interrupted within the
+            last day, they are not made again; any others are replaced, and ``started_over`` says why.
+        watcher: Called after each checkpoint with how many are done, and of how many.
+
+    Raises:
+        UsageError: ``depth`` or ``jobs`` is out of range, the options of Kafka cannot be used, or are missing, or
+            ``resume`` is a file that no scan wrote.
+        CkptError: ``resume`` cannot be written, or another scan is writing it.
+        StorageError: With ``resume``: a root does not answer any more.
+
+    >>> found = ckpt.scan("sample_checkpoints", depth=1)
+    >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
+    (<Severity.ERROR: 'error'>, True)
+
+    """
+    return scan_all(
+        roots,
+        storage_options=storage_options,
+        depth=depth,
+        jobs=jobs,
+        changed_since=changed_since,
+        sources=sources,
+        source_options=source_options,
+        all_versions=all_versions,
+        prepare=choose_reading(deep=deep, names_only=names_only),
+        resume=resume,
+        watcher=watcher,
+    )
+
+
+def choose_reading(*, deep: bool, names_only: bool) -> Prepare:
+    """Return what has the state of a checkpoint read as asked for. Raises UsageError."""
+    must_choose_reading(deep=deep, names_only=names_only)
+    return _read_every_byte if deep else _read_names if names_only else read_loaded
+
+
+def _read_names(storage: Storage, storage_options: Mapping[str, str]) -> None:
+    storage.names_only = True
+
+
+def _read_every_byte(storage: Storage, storage_options: Mapping[str, str]) -> None:
+    from ckpt.state.verify.verify import look_at_every_byte  # it needs the packages of ``native``
+
+    look_at_every_byte(storage, storage_options, jobs=1)  # checkpoints are looked at side by side
