@@ -1,6 +1,7 @@
 """An inspection as HTML, as a page or a part of one; the one environment of the templates escapes every text."""
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,6 +23,7 @@ from ckpt.webpage.charts import chart_partitions, make_timeline
 _PLACES = 5  # of one finding
 _SOURCES = 20
 _OFFSET = 400  # characters of an offset
+_QUOTED = re.compile("`([^`]+)`")  # code in a sentence that is a text already
 _PLOTTED = 12  # stores whose partitions are plotted
 
 
@@ -192,5 +194,5 @@ def _make_safe(value: Any) -> Any:
 def split_advice(text: str | Words) -> list[tuple[bool, str]]:
     """The parts of a sentence: whether each is code, and its text."""
     if isinstance(text, str):
-        return [(False, text)]
+        return [(bool(number % 2), part) for number, part in enumerate(_QUOTED.split(mask_secrets(text)))]
     return [(is_quoted(part), mask_secrets(shown)) for part, shown in text.segments()]

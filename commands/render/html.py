@@ -1,7 +1,6 @@
 """A page as HTML: every block as what ``ckpt.webpage`` fills its template with, which escapes it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, assert_never
 
 from ckpt.advice import Words
@@ -33,13 +32,29 @@ def plot_inspection(inspection: Inspection, besides: Page, *, section: bool = Fa
 
 
 def _describe_blocks(page: Page) -> list[dict[str, Any]]:
-    """The blocks of a page; what comes next has a heading, which a terminal has in the margin."""
-    described = []
+    """The blocks of a page: items with a label are entries of a list, with what a terminal shows below their text.
+
+    What comes next has a heading, which a terminal has in the margin.
+    """
+    described: list[dict[str, Any]] = []
+    indent = None  # of the text of the entry that is open
     for block in flatten_page(page):
-        if isinstance(block, blocks.Item) and block.label.strip().startswith(NEXT):
+        label = block.label.strip() if isinstance(block, blocks.Item) else ""
+        if label.startswith(NEXT):
             described.append(_describe_block(blocks.Heading(NEXT)))
-            block = replace(block, label=block.label.strip().removeprefix(NEXT))
-        described.append(_describe_block(block))
+            indent = None
+            label = label.removeprefix(NEXT).strip()
+        if isinstance(block, blocks.Item) and label:
+            kind = "bullets" if label == "-" else "labels"
+            if indent is None or described[-1]["kind"] != kind:
+                described.append({"kind": kind, "entries": []})
+            described[-1]["entries"].append({"label": label, "blocks": [_describe_block(block)]})
+            indent = block.indent
+        elif isinstance(block, blocks.Item | blocks.Command) and block.indent == indent:
+            described[-1]["entries"][-1]["blocks"].append(_describe_block(block))
+        else:
+            described.append(_describe_block(block))
+            indent = None
     return described
 
 
@@ -51,8 +66,8 @@ def _describe_block(block: Plain) -> dict[str, Any]:
             return {"kind": "headline", "text": text, "tone": _TONES[tone]}
         case blocks.Heading(name, fact):
             return {"kind": "heading", "name": name, "fact": fact}
-        case blocks.Item(text, _, label):
-            return {"kind": "item", "text": text, "label": label.strip()}
+        case blocks.Item(text):
+            return {"kind": "item", "text": text}
         case blocks.Line(text):
             return {"kind": "line", "text": text}
         case blocks.Command(text):

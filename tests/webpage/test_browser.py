@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ckpt import scan
 from ckpt.webpage.parts import show_inspection
 from tests.conftest import Ckpt
 from tests.webpage.shapes import SHAPES
@@ -41,8 +42,13 @@ def measured(page: str, folder: Path, *, dark: bool, fragment: str = "") -> list
     frames = "".join(
         f'<iframe src="page.html{fragment}" style="border:0;width:{width}px;height:900px"></iframe>' for width in WIDTHS
     )
+    return looked_at(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}", folder, dark=dark)
+
+
+def looked_at(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
+    """What the script of a page says of it in the browser."""
     wrapper = folder / "frames.html"
-    wrapper.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}")
+    wrapper.write_text(page)
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
     assert BROWSER
     words = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", scheme, f"--user-data-dir={folder}/profile"]
@@ -90,3 +96,32 @@ def test_a_link_of_a_scan_shows_the_page_of_its_checkpoint_alone(tmp_path: Path,
         assert "Will not restart without asynchronous progress tracking" in found["shown"]
         assert "WITH ERRORS, " not in found["shown"]
         assert found["shown"].count("The next start") == 1
+
+
+LIGHT, DARK = "rgb(255, 255, 255)", "rgb(18, 22, 28)"
+NOTEBOOKS = {
+    'data-jp-theme-light="true"': LIGHT,
+    'data-jp-theme-light="false"': DARK,
+    'class="vscode-light"': LIGHT,
+    'class="vscode-dark"': DARK,
+    'class="vscode-high-contrast"': DARK,
+    'class="vscode-high-contrast vscode-high-contrast-light"': LIGHT,
+    'theme="dark"': DARK,
+}
+LOOK = """<script>onload = () => {
+  const said = [...document.querySelectorAll("body > div")].map(cell => ({
+    paper: getComputedStyle(cell.querySelector(".ckpt")).backgroundColor, wide: cell.scrollWidth - cell.clientWidth,
+    aside: Math.max(0, ...[...cell.querySelectorAll(".wide")].map(e => e.scrollWidth - e.clientWidth))}))
+  document.body.textContent = "MEASURED" + JSON.stringify(said) + "END"
+}</script>"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_in_a_notebook_it_has_the_theme_and_fits_the_cell(dark: bool, tmp_path: Path) -> None:
+    part = scan("sample_checkpoints")._repr_html_()
+    cells = "".join(
+        f'<div {theme} style="width:{width}px">{part}</div>' for theme in (*NOTEBOOKS, "") for width in (350, 700, 950)
+    )
+    found = looked_at(f"<!DOCTYPE html><meta charset=utf-8><body>{cells}{LOOK}", tmp_path, dark=dark)
+    assert [one["paper"] for one in found[::3]] == [*NOTEBOOKS.values(), DARK if dark else LIGHT]
+    assert {(one["wide"], one["aside"]) for one in found} == {(0, 0)}

@@ -213,9 +213,10 @@ def luminance(colour: str) -> float:
 
 def test_texts_have_enough_contrast() -> None:
     style = Path(parts.__file__).with_name("style.css").read_text()
-    schemes = [dict(re.findall(r"--(\w+):#(\w+)", line)) for line in style.splitlines() if "--ink:" in line]
-    assert len(schemes) == 3, "light, dark, print"
-    for scheme in schemes:
+    both = re.findall(r"--(\w+):light-dark\(#(\w+),#(\w+)\)", style)
+    printed = dict(re.findall(r"--(\w+):#(\w+)", style))
+    assert len(both) == len(printed) == 10
+    for scheme in ({name: light for name, light, _ in both}, {name: dark for name, _, dark in both}, printed):
         for ground in ("paper", "card"):
             for ink in ("ink", "dim", "good", "note", "warning", "error"):
                 light, dark = sorted((luminance(scheme[ground]), luminance(scheme[ink])), reverse=True)
@@ -250,4 +251,26 @@ def test_every_rule_for_what_is_inside_weighs_more_than_those_of_a_notebook() ->
         selector for rule in re.findall(r"(?:^|[{}])([^{}@]+)\{", style) for selector in re.split(r",(?![^(]*\))", rule)
     ]
     assert len(selectors) > 40
-    assert {selector.split()[0] for selector in selectors if " " in selector.strip()} == {":is(.ckpt,#ckpt)"}
+    inside = [selector for selector in selectors if " " in selector.strip() and selector.split()[-1] != ".ckpt"]
+    assert {selector.split()[0] for selector in inside} == {":is(.ckpt,#ckpt)"}
+
+
+def test_lists_are_lists_and_headings_are_short(ckpt: Ckpt) -> None:
+    page = ckpt("repair", "sample_checkpoints/damaged-missing-sst", "-o", "html").stdout
+    warnings = page.partition("<h2>Warnings</h2>")[2].partition("<h2>")[0]
+    assert warnings.count("<li>") >= 3
+    assert re.search(r"<dt>rows</dt><dd>\s*<p>rows of finished batches are read again</p>", page)
+    assert "<p>run-again, recommended: " in page.partition("<h2>Fix</h2>")[2]
+    assert re.search(r"<h2>Next</h2>\s*<p>End the driver. Apply this plan.</p>\s*<pre>ckpt repair ", page)
+    assert not re.search("<(p|dt|li)>[-→] ", page)
+
+
+@pytest.mark.parametrize("sample", ["async-kafka-4.2", "damaged-missing-sst", "stateless-4.2", "continuous-4.2"])
+def test_no_heading_has_a_backquote(sample: str) -> None:
+    path = f"sample_checkpoints/{sample}"
+    values = (inspect(path), scan(path), ckpt.preflight(path), ckpt.repair(path)[0])
+    for page in (value._repr_html_() for value in values):
+        assert page is not None
+        headings = re.findall(r"<h[123]>.*?</h[123]>|<p class=.verdict.*?</p>", page, re.DOTALL)
+        assert len(headings) >= 2
+        assert [heading for heading in headings if "`" in heading] == []
