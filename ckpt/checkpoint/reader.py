@@ -377,8 +377,8 @@ class _Reading:
         """How much of the state is read completely; None where only names, sizes and ends are looked at, or all was."""
         if self.fully_read.files or self.storage.names_only or not self.listing.has_folder(STATE):
             return None
-        seen = NOTHING if self.storage.seen is None else self.storage.seen
-        return Allowance.of(local=self.storage.local, verified=seen.without_changed(self.listing))
+        before: Verified = NOTHING if self.storage.seen is None else self.storage.seen
+        return Allowance.of(local=self.storage.local, verified=before.without_changed(self.listing))
 
     def _choose_ids(self, ids: Sequence[int], besides: Set[int] = frozenset()) -> Sequence[int]:
         """The newest ids: as many as were asked for, and the one before them, where the oldest of them begins."""

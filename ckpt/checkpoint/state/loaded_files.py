@@ -145,6 +145,6 @@ def count_unread(listing: Listing, files: Mapping[str, int], verified: Verified)
     all_files = dict(files)
     for path in files:
         all_files.update((sst, size) for sst, size in list_ssts(path, verified) if listing.info(sst) is not None)
-    seen = verified.files.keys() - verified.unknown
-    left = [size for path, size in all_files.items() if path not in seen and path not in verified.wrong]
+    judged = (verified.files.keys() - verified.unknown) | verified.wrong.keys()
+    left = [size for path, size in all_files.items() if path not in judged]
     return NotRead(len(left), sum(left))

@@ -24,7 +24,6 @@ from ckpt.checkpoint.state.one_file import FileOutcome, check_file
 from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.errors import CkptError, UsageError
-from ckpt.formats.checksums import require_packages
 from ckpt.model import DamageKind, FileDamage, Location, StateDamage, StateInventory
 from ckpt.processes import Processes, Runner
 from ckpt.state.reading.reading import StateRequest, choose
@@ -151,7 +150,6 @@ def look_at_every_byte(
         return
     from ckpt.state.verify import contents  # noqa: F401  (who lacks a package learns it before any reading)
 
-    require_packages()
     needed = run(find_needed_files(checkpoint.listing, checkpoint.offsets, checkpoint.commits), storage.read_many)
     if announce is not None:
         announce(Estimate(len(needed.files), needed.bytes))

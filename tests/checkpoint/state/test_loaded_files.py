@@ -1,6 +1,8 @@
 """What the next start loads is read completely up to a bound, and judged as by every byte; the rest is said."""
 
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -169,6 +171,30 @@ def test_what_lacks_a_package_is_not_read_and_never_damaged(copy_of: CopyOf, mon
     assert found.sound
     assert found.not_read.files
     assert FAR in found.verdict
+
+
+_WITHOUT = """
+import importlib.machinery, sys
+find = importlib.machinery.PathFinder.find_spec
+missing = ("xxhash", "google_crc32c", "numpy", "rocksdict")
+importlib.machinery.PathFinder.find_spec = lambda name, *a, **k: None if name in missing else find(name, *a, **k)
+import ckpt
+for sample in sys.argv[1:]:
+    print(ckpt.inspect(sample).not_read)
+try:
+    ckpt.inspect(sys.argv[1], deep=True)
+except ckpt.CkptError as error:
+    print(error)
+"""
+
+
+def test_a_look_needs_no_package_of_an_extra() -> None:
+    samples = [str(SAMPLES / name) for name in (DELTAS, ZIPS)]
+    run = subprocess.run([sys.executable, "-c", _WITHOUT, *samples], capture_output=True, text=True, check=True)
+
+    *read, refused = run.stdout.splitlines()
+    assert read == ["NotRead(files=0, bytes=0)"] * 2
+    assert "native]" in refused
 
 
 class Counting(LocalStorage):
