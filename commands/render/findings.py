@@ -7,6 +7,7 @@ from ckpt.advice import CHECKPOINT, NO_ROWS, Advice, Code, Do, advise, call, do,
 from ckpt.inspection.inspection import Inspection, RatedFinding, gather_known
 from ckpt.inspection.verdict import AS_FAR_AS_NAMES
 from ckpt.restart.diagnoses.others import EMPTY
+from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked
 
 from .blocks import Block, FindingHead, Heading, Item, Next, show_advice
@@ -42,6 +43,8 @@ def show_next(inspection: Inspection) -> Iterator[Block]:
 def _advise_usual_start(inspection: Inspection) -> Advice:
     checkpoint, trigger = inspection.checkpoint, _TRIGGERS.get(inspection.asked)
     how = words("as usual") if trigger is None else words("with {trigger}", trigger=trigger)
+    if any(rated.finding.diagnosis == NO_STATE_FOLDER for rated in inspection.findings):
+        how += ", if it keeps no state"
     far = AS_FAR_AS_NAMES if inspection.not_read else ""
     start = do(Do.START, words("nothing to repair{far}; start the query {how}", far=far, how=how), rows=NO_ROWS)
     latest = checkpoint.offsets.latest
