@@ -24,8 +24,6 @@ from tests.restart.oracle.cases.model import (
 from tests.support.spark.samples import SAMPLES as MADE
 
 SEED = 45
-SEEN_DEEP = "16 wrong bytes"
-"""Damage that shows in no name, size or end of a file: ckpt is asked to read every byte."""
 _ENDS = (".delta", ".snapshot", ".changelog", ".zip")
 _QUERIES = {sample.name: sample.query for sample in MADE}
 CHOSEN = (

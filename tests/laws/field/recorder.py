@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
-from tests.laws.field.damages import CASES, SEEN_DEEP
+from tests.laws.field.damages import CASES
 from tests.laws.next_obeyed import End, act, announced_rows, look, obey, position_of_done
 from tests.restart.oracle import answers, starts
 from tests.restart.oracle.cases import Case
@@ -85,7 +85,8 @@ def home(case: Case, folder: Path, damage: Iterable[mutations.Mutation]) -> Path
 
 def start(spark: Any, case: Case, checkpoint: Path, folder: Path, least: int) -> Counted:
     """Start the query until it has read so much, or fails."""
-    from pyspark.errors import StreamingQueryException
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     counted, query = Counted("runs"), queries.QUERIES[case.query]
     if query.inputs:
@@ -101,7 +102,7 @@ def start(spark: Any, case: Case, checkpoint: Path, folder: Path, least: int) ->
             inputs = checkpoint.parent / "inputs"
             handle = queries.start(spark, query, checkpoint, store=case.settings, sink=keep, inputs=inputs)
             handle.awaitTermination(_PATIENCE_S)
-        except StreamingQueryException:
+        except (PySparkException, Py4JError):
             counted.outcome = "fails"
         for report in handle.recentProgress if counted.outcome == "runs" else ():
             (source,) = report["sources"]
@@ -133,11 +134,10 @@ def tell(spark: Any, case: Case, control: Control, scratch: Path) -> dict[str, A
     as_it_is = home(case, scratch / "as-it-is", case.mutations)
     first = start(spark, case, as_it_is, scratch, written + 1).against(written, each, control)
     checkpoint = home(case, scratch / "obeyed", case.mutations)
-    every_byte = ("--deep", "--jobs", "1") if case.name.startswith(SEEN_DEEP) else ()
-    obeyed, acts = obey(checkpoint, *every_byte, without_copy=True), 0
+    obeyed, acts = obey(checkpoint, without_copy=True), 0
     whole_one = home(case, scratch / "whole", ())
     while not obeyed.applied and obeyed.last and acts < _MOST_ACTS and act(obeyed.last, checkpoint, whole_one):
-        obeyed, acts = obey(checkpoint, *every_byte, without_copy=True), acts + 1
+        obeyed, acts = obey(checkpoint, without_copy=True), acts + 1
     page = look(checkpoint)
     again = any(forecast.reexecutes for forecast in page.counted if forecast.outcome.runs)
     after: dict[str, Any] = {"end": obeyed.end.name.lower(), "applied": len(obeyed.applied), "acts": acts}

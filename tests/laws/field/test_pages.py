@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.laws.field.damages import CASES, CHOSEN, HARMS, SEED, SEEN_DEEP, make_cases
+from tests.laws.field.damages import CASES, CHOSEN, HARMS, SEED, make_cases
 from tests.laws.field.recorder import RECORDED, read
 from tests.laws.next_obeyed import End, announced_rows, found_rows, obey
 from tests.restart.oracle import answers
@@ -48,9 +48,7 @@ def judge(case: Case, folder: Path) -> Iterator[str]:
     checkpoint = mutations.copy_of(case.folder, folder / "checkpoint", case.mutations)
     before = {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
     answer = _ANSWERS.get(case.name)
-    yield from _judge_clear(
-        checkpoint, harmed=answer is not None and is_harmed(answer), deep=case.name.startswith(SEEN_DEEP)
-    )
+    yield from _judge_clear(checkpoint, harmed=answer is not None and is_harmed(answer))
     if before != {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}:
         yield "reading wrote"
     yield from _judge_commands(json.loads(invoke("inspect", checkpoint, "-o", "json").stdout)["next"])
@@ -77,11 +75,9 @@ def _judge_commands(steps: list[dict[str, Any]]) -> Iterator[str]:
             yield f"it names a command that refuses: {' '.join(command[1:])}: {run.stdout[:200]}{run.stderr[:200]}"
 
 
-def _judge_clear(checkpoint: Path, *, harmed: bool, deep: bool) -> Iterator[str]:
+def _judge_clear(checkpoint: Path, *, harmed: bool) -> Iterator[str]:
     """All four commands come to the same: nothing is well that is not; or only for a query without state, they say."""
-    runs = {
-        command: invoke(command, checkpoint, *(["--deep"] * deep)) for command in ("inspect", "preflight", "repair")
-    }
+    runs = {command: invoke(command, checkpoint) for command in ("inspect", "preflight", "repair")}
     found = invoke("scan", checkpoint, "-o", "json")
     (row,) = json.loads(found.stdout)["checkpoints"]
     pages = {command: " ".join(run.stdout.split()) for command, run in runs.items()}
@@ -89,7 +85,7 @@ def _judge_clear(checkpoint: Path, *, harmed: bool, deep: bool) -> Iterator[str]
         for command, run in runs.items():
             if run.exit_code == 0 or "start the query as usual" in pages[command]:
                 yield f"{command}: an all-clear"
-        if not deep and (found.exit_code == 0 or row["worst"] is None):
+        if found.exit_code == 0 or row["worst"] is None:
             yield "scan: an all-clear"
     for command, run in (*runs.items(), ("scan", found)):
         if run.exit_code not in (0, 1) and command != "repair":
