@@ -94,7 +94,7 @@ def _judge_clear(checkpoint: Path, *, harmed: bool) -> Iterator[str]:
 
 def test_the_generator_makes_the_same_again() -> None:
     assert tuple(make_cases(SEED)) == CASES
-    assert {case.mutations for case in make_cases(SEED + 1)} != {case.mutations for case in CASES}
+    assert [case.mutations for case in make_cases(SEED + 1)] != [case.mutations for case in CASES]
     assert len(HARMS) >= 36
     assert len(CASES) >= 120
     assert {case.sample for case in CASES} == {*CHOSEN}
