@@ -38,4 +38,4 @@ def _fits(call: Call) -> bool:
     return all(bound.arguments[name].keys() <= kind.__annotations__.keys() for name, kind in kinds)
 
 
-PYTHON = Speech(as_call, name_argument, "its fields")
+PYTHON = Speech(as_call, name_argument, "its fields", "its fields")

@@ -30,6 +30,7 @@ def inspect(
     sink: options.SinkOption = None,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
+    verbose: options.VerboseOption = False,
 ) -> None:
     """Say what is wrong with CHECKPOINT, and what the next start does.
 
@@ -62,7 +63,7 @@ def inspect(
         storage_options=storage_options,
     )
     complain(inspection.unreached)
-    emit(InspectionReport(inspection), common.output)
+    emit(InspectionReport(inspection, verbose), common.output)
 
 
 def open_deep(

@@ -104,6 +104,9 @@ ReaderOption = Annotated[
     list[str] | None,
     typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
 ]
+VerboseOption = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Also show all batches, state and the meaning of findings.")
+]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 NamesOnlyOption = Annotated[
     bool, typer.Option("--names-only", help="Read no state: judge it by names, sizes and ends.")

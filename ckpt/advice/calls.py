@@ -84,6 +84,7 @@ class Speech:
     call: Callable[[Call], str]
     option: "Callable[[str, Value | None], str]"
     fields: str  # where everything is that a page leaves out
+    page: str  # where a page has most of it
 
 
 def call(name: str, *arguments: Value, **options: Value) -> Call:

@@ -109,6 +109,6 @@ def _list_pairs(mapping: Mapping[str, Value] | Mapping[int, Value]) -> Iterator[
             yield f"{key}={show_value(value)}"
 
 
-SHELL = Speech(quote_line, name_option, "-o json")
-ARGUMENTS = Speech(quote_line, name_argument, "its fields")
+SHELL = Speech(quote_line, name_option, "-o json", "-v")
+ARGUMENTS = Speech(quote_line, name_argument, "its fields", "its fields")
 """Messages of the library: calls are lines of a shell, but arguments are those of Python."""

@@ -60,14 +60,16 @@ class Option(TextPart):
 
 @dataclass(frozen=True, slots=True)
 class Fields(TextPart):
-    """Where everything is that a page leaves out: ``-o json``, or the fields of the value."""
+    """Where everything is that a page leaves out: ``-o json``, or the fields of the value; ``-v`` has a page of it."""
+
+    page: bool = False
 
     def spell(self, speech: Speech) -> str:
         """Name it."""
-        return speech.fields
+        return speech.page if self.page else speech.fields
 
 
-FIELDS = Fields()
+FIELDS, VERBOSE = Fields(), Fields(page=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ _STANDARD: dict[str, AnyPart] = {
     "path": Blank.PATH,
     "batch": Blank.BATCH,
     "fields": FIELDS,
+    "verbose": VERBOSE,
 }
 
 
@@ -128,10 +131,10 @@ _WRITTEN_OUT: dict[str, Callable[[str], TextPart]] = {"call": Call, "code": Code
 def words(text: str, /, **parts: "AnyPart | Words | Value") -> Words:
     """Make a text of a template, in which ``{name}`` is the part of this name and ``{{`` a brace.
 
-    ``{checkpoint}``, ``{path}``, ``{batch}`` and ``{fields}`` need no part. Nor do ``{call:...}``, ``{code:...}``,
-    ``{name:...}`` and ``{setting:...}``, which are written out, and ``{--to-batch}``, an ``Option``; ``{--to-batch=}``
-    has the part ``to_batch`` as its value. ``text`` is written out where this is called, so that who edits it changes
-    nothing else; what is found in a checkpoint is a part.
+    ``{checkpoint}``, ``{path}``, ``{batch}``, ``{fields}`` and ``{verbose}`` need no part. Nor do ``{call:...}``,
+    ``{code:...}``, ``{name:...}`` and ``{setting:...}``, which are written out, and ``{--to-batch}``, an ``Option``;
+    ``{--to-batch=}`` has the part ``to_batch`` as its value. ``text`` is written out where this is called, so that who
+    edits it changes nothing else; what is found in a checkpoint is a part.
 
     >>> str(words("{repair} says how; put {path} back", repair=Call("repair", ("/data/cp",))))
     '`ckpt repair /data/cp` says how; put the file named back'

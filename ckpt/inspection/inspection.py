@@ -39,6 +39,15 @@ _ASK_AGAIN = advise(
 
 
 @dataclass(frozen=True, slots=True)
+class Cause(Record):
+    """The finding that a verdict names."""
+
+    code: str
+    file: Annotated[str, "relative to the checkpoint; empty for the whole of it"]
+    words: Annotated[str, "for people, as in `verdict`; not fixed"]
+
+
+@dataclass(frozen=True, slots=True)
 class RatedFinding(Record):
     """A finding, how much it matters to what was asked, and its words for this place."""
 
@@ -66,6 +75,14 @@ class RatedFinding(Record):
     def meaning(self) -> Words:
         """The meaning of the finding, for this checkpoint."""
         return self.finding.diagnosis.meaning.fill(self.known)
+
+    @property
+    def cause(self) -> "Cause":
+        """The finding in a few words, as a verdict names it."""
+        said, place = self.finding.diagnosis.cause, f"{self.path}: " if self.path else ""
+        named = f"{place}{self.finding.detail}" if said is None else str(said.fill(Known(paths=(self.path,))))
+        more = len(set(self.known.paths)) - 1
+        return Cause(self.code, self.path, f"{named} (and {more} more)" if more > 0 else named)
 
     @property
     def advice(self) -> Advice | None:
@@ -183,6 +200,11 @@ class Inspection(Value):
         return tuple(judged for judged in self.findings if judged.severity is not Severity.NOTE)
 
     @property
+    def cause(self) -> Cause | None:
+        """The worst finding, which the verdict names; None if there are none but notes."""
+        return _find_cause(self.findings)
+
+    @property
     def notes(self) -> tuple[RatedFinding, ...]:
         """The other findings, but those that the verdict or the lines of the forecast say already."""
         shown = (ASYNC_REFUSES_STATE, NO_STATE_FOLDER) if IF_STATELESS in self.verdict else (ASYNC_REFUSES_STATE,)
@@ -269,6 +291,7 @@ def judge(
     known = gather_known(checkpoint, sink_outlook, files)
     spoken = ((*forecasts, *remedied), (*counted, *remedied))
     judged = _rate_findings(checkpoint, *spoken, progress, stored, sink_outlook, known)
+    cause = _find_cause(judged)
     return Inspection(
         checkpoint,
         progress,
@@ -284,6 +307,7 @@ def judge(
             counted,
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
+            cause="" if cause is None else cause.words,
             state_unseen=any(j.finding.diagnosis in (NO_STATE_FOLDER, STATE_SEEMS_LOST) for j in judged),
             not_read=checkpoint.state is not None and bool(checkpoint.state.not_read),
         ),
@@ -291,6 +315,10 @@ def judge(
         sink_outlook,
         sources,
     )
+
+
+def _find_cause(judged: Sequence[RatedFinding]) -> Cause | None:
+    return judged[0].cause if judged and judged[0].severity is not Severity.NOTE else None
 
 
 def _list_modes(progress: Asked, checkpoint: Checkpoint) -> list[Progress]:

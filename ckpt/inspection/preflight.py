@@ -103,12 +103,13 @@ class Readiness(Value):
                     "nothing is there yet: the query starts at batch 0 as a new one. If it has run before, check the "
                     f"path: {missing} does not exist"
                 )
+            cause = self.inspection.cause
             codes = dict.fromkeys(rated.finding.diagnosis.code for rated in self.warnings)
-            unsaid = [code for code in codes if code not in sentence]
+            unsaid = [code for code in codes if missing is not None or cause is None or code != cause.code]
             return f"{sentence}; see {', '.join(unsaid)}" if unsaid else sentence
         first, *others = self.holds
         more = f" (and {len(others)} more)" if others else ""
-        return f"{first.finding.diagnosis.code} {first.finding.diagnosis.name}{more}: {first.finding.detail}"
+        return f"{first.cause.words}{more}: see {first.code}"
 
 
 def judge_start(

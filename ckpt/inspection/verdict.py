@@ -24,15 +24,17 @@ def verdict(
     others: Sequence[Forecast] = (),
     errors: Sequence[str] = (),
     *,
+    cause: str = "",
     state_unseen: bool = False,
     not_read: bool = False,
 ) -> str:
     """Return the result of the forecasts that count, as one sentence without a full stop.
 
     Where ``others``, of versions that count less, come to something else, it names their versions. ``errors`` are
-    codes of what was found besides: a query that restarts with an error is not out of trouble. ``state_unseen``:
-    there is no state, and no file shows whether the query keeps any: a restart that is safe is promised to a
-    stateless query only. ``not_read``: the next start loads state files that were not read completely.
+    codes of what was found besides: a query that restarts with an error is not out of trouble. ``cause`` is the worst
+    finding in a few words. ``state_unseen``: there is no state, and no file shows whether the query keeps any: a
+    restart that is safe is promised to a stateless query only. ``not_read``: the next start loads state files that
+    were not read completely.
     """
     otherwise = [f for f in others if not f.progress.in_micro_batches and f not in forecasts]
     others = [f for f in others if f not in otherwise]
@@ -40,15 +42,19 @@ def verdict(
     if len(running) == len(forecasts):
         which = _name_versions(forecasts, [f for f in others if f.outcome.runs], others)
         proviso = (IF_STATELESS if state_unseen else "") + (AS_FAR_AS_NAMES if not_read else "")
-        return _starts(running) + which + proviso + (_spell_losses(running) or _spell_troubles(errors))
+        return _starts(running) + which + proviso + (_spell_losses(running, cause) or _spell_troubles(errors, cause))
     if not running:
         failing = [f for f in others if not f.outcome.runs and f.outcome is not Outcome.UNKNOWN]
         modes = dict.fromkeys(_HOW[f.progress] for f in otherwise if f.outcome.runs)
-        return _spell_none_runs(forecasts, _name_versions(forecasts, failing, others)) + "".join(
-            f", but{how}" for how in modes
-        )
-    spelled = _spell_by_mode(forecasts, running) or _spell_by_version(forecasts, running)
+        which = _name_versions(forecasts, failing, others)
+        return _spell_none_runs(forecasts, which, "".join(f", but{how}" for how in modes), cause)
+    by_mode = _spell_by_mode(forecasts, running)
+    spelled = _spell_by_version(forecasts, running, cause) if by_mode is None else by_mode + _after_colon(cause)
     return spelled + (AS_FAR_AS_NAMES if not_read else "") + _spell_losses(running)
+
+
+def _after_colon(cause: str) -> str:
+    return f": {cause}" if cause else ""
 
 
 def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str | None:
@@ -61,15 +67,18 @@ def _spell_by_mode(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -
     return None
 
 
-def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast]) -> str:
-    """Name each version once: those that do not run, then those that do, or do in one mode only."""
+def _spell_by_version(forecasts: Sequence[Forecast], running: Sequence[Forecast], cause: str) -> str:
+    """Name each version once: those that do not run and why, then those that do, or do in one mode only."""
     versions: dict[str, list[Spark]] = {}
     for version in dict.fromkeys(f.spark for f in forecasts):
         runs = {f.progress for f in running if f.spark is version}
         fails = {f.progress for f in forecasts if f.spark is version} - runs
         versions.setdefault(_spell_modes(runs, fails), []).append(version)
     clauses = sorted(versions, key=lambda clause: not clause.startswith("will not"))
-    return _capitalise("; ".join(clause.format(spell(versions[clause])) for clause in clauses))
+    spelled = [clause.format(spell(versions[clause])) for clause in clauses]
+    last = max(sum(clause.startswith("will not") for clause in clauses), 1) - 1
+    spelled[last] += _after_colon(cause)
+    return _capitalise("; ".join(spelled))
 
 
 def _spell_modes(runs: set[Progress], fails: set[Progress]) -> str:
@@ -110,42 +119,44 @@ def _spell_start(forecast: Forecast) -> str:
     return f"restarts{how} with new batch {forecast.batch_id}{again}"
 
 
-def _spell_losses(running: Sequence[Forecast]) -> str:
+def _spell_losses(running: Sequence[Forecast], cause: str = "") -> str:
     never = sorted({batch for f in running for batch in f.lost})
     if not never:
         return ""
     which = span("batch", never[0], never[-1])
-    return f", but never runs {which} again: rows are lost if {'it' if len(never) == 1 else 'they'} had not finished"
+    why = f" ({cause})" if cause else ""
+    return f", but loses the rows of {which} if {'it' if len(never) == 1 else 'they'} had not finished{why}"
 
 
-def _spell_troubles(errors: Sequence[str]) -> str:
+def _spell_troubles(errors: Sequence[str], cause: str) -> str:
+    how = ", but not safely" if errors else "; warning" if cause else ""
     if SOURCES_DIFFER.code in errors:
-        return f", but only a query with as many sources as its newest offsets name: see {SOURCES_DIFFER.code}"
-    if set(errors) == {FIRST_INTO_NOOP.code}:
-        return f", but only after one start into noop: see {FIRST_INTO_NOOP.code}"
-    if set(errors) == {FIRST_START_UNREADABLE.code}:
-        return f", but whether the sink has that batch has to be found out first: see {FIRST_START_UNREADABLE.code}"
-    return f", but not safely: see {', '.join(dict.fromkeys(errors))}" if errors else ""
+        how = ", but only with the sources of its newest offsets"
+    elif set(errors) == {FIRST_INTO_NOOP.code}:
+        how = ", but only after one start into noop"
+    elif set(errors) == {FIRST_START_UNREADABLE.code}:
+        how = ", but whether the sink has that batch has to be found out first"
+    return how + _after_colon(cause)
 
 
-def _spell_none_runs(forecasts: Sequence[Forecast], which: str) -> str:
+def _spell_none_runs(forecasts: Sequence[Forecast], which: str, but: str, cause: str) -> str:
     if any(finding.diagnosis is CONTINUOUS for f in forecasts for finding in f.because):
         which += " in micro-batches"
     which += _HOW[forecasts[-1].progress]
     outcomes = {f.outcome for f in forecasts}
     batches = sorted({f.batch_id for f in forecasts if f.batch_id is not None})
     if outcomes == {Outcome.REFUSED} and not forecasts[0].progress.in_micro_batches:
-        return f"Will not restart{which}: {_name_reason(forecasts[-1])}"
+        return f"Will not restart{which}{but}: {_name_reason(forecasts[-1])}"
     if outcomes == {Outcome.REFUSED}:
-        return f"Will not restart{which} with asynchronous progress tracking: it is for stateless queries"
+        return f"Will not restart{which} with asynchronous progress tracking{but}: it is for stateless queries"
     if outcomes <= {Outcome.UNKNOWN}:
-        return "Unknown what a start will do"
-    why = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
-    if outcomes == {Outcome.FAILS_IN_BATCH}:
-        why = f": batch {batches[0]} fails while it runs"
+        return f"Unknown what a start will do{but}{_after_colon(cause)}"
+    how = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
+    if outcomes == {Outcome.FAILS_IN_BATCH} and not cause:
+        how = f": batch {batches[0]} fails while it runs"
     elif outcomes == {Outcome.FAILS_AT_COMMIT}:
-        why = f": batch {batches[0]} runs, writes its rows, and then fails at its commit"
-    return f"Will not restart{which}{why}"
+        how = f": batch {batches[0]} writes its rows, then fails at its commit"
+    return f"Will not restart{which}{how}{but}{_after_colon(cause)}"
 
 
 def _capitalise(text: str) -> str:

@@ -61,6 +61,11 @@ class Diagnosis(Record):
         return (self.texts or _read_texts(self.code))[1]
 
     @property
+    def cause(self) -> Words | None:
+        """The words of it in a verdict; None where those of a finding say it."""
+        return None if self.texts else _read_texts(self.code)[2]
+
+    @property
     def in_general(self) -> tuple[str, str]:
         """Meaning and advice where no checkpoint is at hand: CHECKPOINT stands for its path."""
         return str(self.meaning), str(self.advice or "Nothing has to be done.")
@@ -103,10 +108,11 @@ class Finding(Record):
 
 
 @cache
-def _read_texts(code: str) -> tuple[Words, Advice | None]:
+def _read_texts(code: str) -> tuple[Words, Advice | None, Words | None]:
     entry = BOOK.content["findings"][code]
     advice = BOOK.make_advice(entry["advice"], {}) if "advice" in entry else None
-    return BOOK.make_words(entry["meaning"], {}), advice
+    cause = BOOK.make_words(entry["cause"], {}) if "cause" in entry else None
+    return BOOK.make_words(entry["meaning"], {}), advice, cause
 
 
 def worst(severities: Iterable[Severity]) -> Severity | None:

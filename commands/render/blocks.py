@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from ckpt import advice
-from ckpt.advice import Advice, Call, Setting, Step, Words, join, plain, run, words
+from ckpt.advice import Advice, Call, Do, RowCost, Setting, Step, Words, join, plain, run, words
 from ckpt.advice.words import is_quoted
 from ckpt.restart.findings import Severity
 
@@ -191,6 +191,41 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
             yield from _lay_out_step(other, _MARGIN, OR)
 
 
+_TO_DO = {
+    Do.PUT_BACK: "Put back from a copy",
+    Do.DELETE: "Delete, if what Next says is so",
+    Do.MOVE: "Move out of the checkpoint",
+    Do.START: "Start the query as Next says",
+    Do.WAIT: "Do not start the query yet",
+    Do.CHANGE: "Change what Next names",
+    Do.FIND_OUT: "Find out what Next asks before you start the query",
+}
+
+
+_ROWS = {
+    RowCost.NONE: "",
+    RowCost.AGAIN: "Rows are read again: first read what this page says about sinks.",
+    RowCost.LEFT_OUT: "Rows are left out: first read what this page says about them.",
+    RowCost.UNKNOWN: "",
+}
+
+
+def show_outcome(text: str, tone: Tone, steps: Iterable[Step] = (), cause: str = "") -> Iterator[Block]:
+    """The first lines of a page: the outcome with its cause, and the command of the first step, or what to do."""
+    yield Headline(text, tone)
+    if cause:
+        yield Item(f"Cause: {cause}")
+    for step in [*steps][:1]:
+        if said := join((*step.before, *([_ROWS[step.rows.cost]] if step.writes else []))):
+            yield Item(said)
+        if step.line is not None:
+            yield Command(step.line, 2)
+        elif not isinstance(step.do, Call):
+            first, *others = [path for path in step.do.paths if isinstance(path, str)] or [""]
+            paths = f": {first}" + (f" and {len(others)} more" if others else "")
+            yield Item(_TO_DO[step.do.do] + (paths if first else ""))
+
+
 def show_advice(about: Advice, indent: int, label: str) -> Iterator[Block]:
     """Advice on a page, as paragraphs with the calls below them."""
     for number, step in enumerate(about.steps):
@@ -209,7 +244,9 @@ NEXT, OR, THEN, _MARGIN = "Next", "Or", "Then", 10  # headings in the margin of 
 
 
 def flatten_page(page: Page) -> Iterator[Plain]:
-    """The blocks of all parts, with the next steps laid out."""
+    """The blocks of all parts, with the next steps laid out; a document begins with its title."""
+    if len(page) > 1 and isinstance(page[1][0], Title):
+        page = (page[1], page[0], *page[2:])
     for block in (block for part in page for block in part):
         yield from lay_out_next(block) if isinstance(block, Next) else (block,)
 

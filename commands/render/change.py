@@ -1,11 +1,11 @@
 """The report of every command that changes a checkpoint: the same keys, the same sections, the same way to end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
 from ckpt import advice
-from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Words, advise, call, do, left_out, run, words
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Step, Words, advise, call, do, left_out, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.check_fix import find_trouble
@@ -28,6 +28,7 @@ from .blocks import (
     more,
     page_of,
     show_call,
+    show_outcome,
     show_warnings,
 )
 from .book import BOOK
@@ -138,10 +139,11 @@ class ChangeReport(Report[Planned]):
     def page(self) -> Page:
         receipt = self.receipt
         if receipt.problem and receipt.backup is None and self.plan.steps:
-            return page_of(self._show_headline(), self._show_next())
+            return page_of(self._show_headline(()), self._show_next())
+        after = [step for block in self._show_next() if isinstance(block, Next) for step in block.steps]
         return page_of(
+            self._show_headline(after),
             show_title(self.plan.inspection),
-            self._show_headline(),
             self.forecasts(),
             self.steps(),
             self._show_read_again(),
@@ -195,14 +197,15 @@ class ChangeReport(Report[Planned]):
             apply=True,
         )
 
-    def _show_headline(self) -> Iterator[Block]:
-        """Trouble, a plan that waits, or success."""
+    def _show_headline(self, steps: Iterable[Step]) -> Iterator[Block]:
+        """Trouble, a plan that waits, or success; what is wrong now, and the command of the first step."""
         plan, receipt = self.plan, self.receipt
         if self._refusal is not None or not (plan.steps or plan.sound):
             tone = Tone.ERROR
         else:
             tone = Tone.WARNING if plan.steps and not receipt.applied else Tone.GOOD
-        yield Headline(self._describe_outcome(), tone)
+        cause = None if self.changed else plan.inspection.cause
+        yield from show_outcome(self._describe_outcome(), tone, steps, cause.words if cause else "")
 
     def _describe_outcome(self) -> str:
         if self._refusal is not None:

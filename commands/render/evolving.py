@@ -1,10 +1,10 @@
 """Report of ``ckpt evolve``: the changes of the query, and what it then knows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Advice, Call, Do, advise, call, do, run, words
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Step, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.steps import FileContent
 from ckpt.migrate.handoff.plan import SinkMeaning
@@ -94,10 +94,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             return ChangeReport.exit.fget(self)  # type: ignore[attr-defined, no-any-return]
         return Exit.OK
 
-    def _show_headline(self) -> Iterator[Block]:
+    def _show_headline(self, steps: Iterable[Step]) -> Iterator[Block]:
         plan = self.plan
         if plan.into is None or self._refusal is not None:
-            yield from ChangeReport._show_headline(self)
+            yield from ChangeReport._show_headline(self, steps)
             return
         what = f"{plural(plan.files, 'file')}, {plural(plan.bytes, 'byte')}"
         where = f"{plan.into} as of batch {plan.batch}"

@@ -10,8 +10,7 @@ from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from ckpt.restart.findings import Asked
 
-from .blocks import Block, FindingHead, Heading, Item, Next, show_advice
-from .book import BOOK
+from .blocks import Block, FindingHead, Heading, Item, Next, more, show_advice
 
 _TRIGGERS = {
     Asked.ASYNC: Code('.writeStream.option("asyncProgressTrackingEnabled", "true")'),
@@ -19,7 +18,29 @@ _TRIGGERS = {
     Asked.REALTIME: Code('.trigger(realTime="5 minutes")'),
 }
 _PLACES = 3  # how many places of one finding are named
+_BRIEF = 3  # how many findings a short page has
 _INDENT = 11
+
+
+def show_findings_briefly(inspection: Inspection) -> Iterator[Block]:
+    """Findings without their meanings, worst first."""
+    groups = _group_by_code(inspection.troubles)
+    if groups:
+        yield Heading("Findings", str(words("what they mean: {verbose}")))
+    said = inspection.cause.words if inspection.cause else ""
+    for same in groups[:_BRIEF]:
+        first, more_places = same[0], f" (and {len(same) - 1} more)" if len(same) > 1 else ""
+        yield _name_finding(first, first.path)
+        if first.cause.words != said or first.finding.diagnosis.cause:
+            yield Item(first.finding.detail + more_places, _INDENT)
+    yield from more(len(groups) - _BRIEF)
+
+
+def show_notes_briefly(inspection: Inspection) -> Iterator[Block]:
+    """The codes of notes."""
+    codes = ", ".join(dict.fromkeys(note.code for note in inspection.notes))
+    if codes:
+        yield Heading("Notes", str(words("{codes}: see {verbose}", codes=codes)))
 
 
 def show_findings(inspection: Inspection) -> Iterator[Block]:
@@ -50,9 +71,9 @@ def _advise_usual_start(inspection: Inspection) -> Advice:
     latest = checkpoint.offsets.latest
     if latest not in inspection.uncommitted or not inspection.asked.in_micro_batches:
         return advise(start)
-    what = words("If batch {latest} fails every time, see the plan that leaves its rows out.", latest=latest)
-    if checkpoint.state is None:
-        what += BOOK.text("keeps_no_state")
+    stateless = " and the query keeps no state" if checkpoint.state is None else ""
+    fails = f"If batch {latest} fails every time{stateless}"
+    what = words("{fails}, see the plan that leaves its rows out.", fails=fails)
     skip = run(call("skip", CHECKPOINT), what)
     return advise(start.or_(skip)).fill(gather_known(checkpoint, inspection.sink))
 

@@ -8,7 +8,7 @@ from ckpt.checkpoint.history import Batch, Pattern
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
-from ckpt.inspection.inspection import RatedFinding, Space
+from ckpt.inspection.inspection import Cause, RatedFinding, Space
 from ckpt.live.outlook import SourceOutlook
 from ckpt.model import Json, Kind, NotRead, OffsetMetadata, PartitionState, Provider, StateVariable, Unreadable
 from ckpt.restart.findings import Outcome, Severity
@@ -237,6 +237,7 @@ class InspectionDocument(DocumentKeys):
     """The document of ``ckpt inspect``."""
 
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
+    cause: Annotated[Cause | None, "the worst finding, which the verdict names; null: none but notes"]
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read"]
     not_read: Annotated[

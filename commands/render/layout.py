@@ -13,7 +13,7 @@ from ckpt.advice import join, words
 from ckpt.texts import escape_unprintable
 
 from . import blocks
-from .blocks import TONES, Block, Page, TextSegment, Tone, TooWide, lay_out_next, segments, spell
+from .blocks import NEXT, OR, THEN, TONES, Block, Page, TextSegment, Tone, TooWide, lay_out_next, segments, spell
 
 _BOLD = "1"
 _COLOURS = {Tone.ERROR: "31;1", Tone.WARNING: "33;1", Tone.GOOD: "32;1", Tone.NOTE: "36", Tone.PLAIN: _BOLD}
@@ -48,11 +48,13 @@ class PageLayout:
                 folded = self._wrap(escape_unprintable(fact), 10, label) if fact else name
                 return self._paint(name, _BOLD) + folded[len(name) :]
             case blocks.Item(text, indent, label):
-                return self._lay_out_segments([*segments(text)], indent, escape_unprintable(label) or None)
+                shown = self._lay_out_segments([*segments(text)], indent, escape_unprintable(label) or None)
+                mark = next((mark for mark in (NEXT, OR, THEN) if label.rstrip() == mark), "")
+                return self._paint(mark, _BOLD) + shown[len(mark) :] if mark else shown
             case blocks.Line(text):
                 return escape_unprintable(text)
             case blocks.Command(text, indent):
-                return " " * indent + escape_unprintable(spell(text))
+                return " " * indent + self._paint(escape_unprintable(spell(text)), _BOLD)
             case blocks.CodeBlock(text):
                 return text
             case blocks.Table():

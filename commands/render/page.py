@@ -1,7 +1,8 @@
-"""An inspection as a page for a tired person: the verdict, then the evidence, then what to do."""
+"""An inspection as a page for a tired person: the verdict and the command, then the evidence, then what to do."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckpt.advice import Code, Hole, Option, join, words
@@ -12,15 +13,30 @@ from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, ki
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
-from ckpt.restart.findings import Forecast, Severity
+from ckpt.restart.findings import Forecast, Outcome, Severity
 from ckpt.texts import instant, plural, quote_word, ranges
 from ckpt.versions import Progress
 
-from .blocks import TONES, Block, Cases, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of
-from .findings import show_findings, show_next
+from .blocks import (
+    TONES,
+    Block,
+    Cases,
+    Heading,
+    Item,
+    Line,
+    Page,
+    Table,
+    Title,
+    Tone,
+    TooWide,
+    more,
+    page_of,
+    show_outcome,
+)
+from .findings import show_findings, show_findings_briefly, show_next, show_notes_briefly
 from .live import show_live, show_sink
 from .reports import Exit, Report
-from .state import show_state
+from .state import show_state, show_state_briefly
 
 if TYPE_CHECKING:
     from .document import Document
@@ -38,8 +54,11 @@ _PATTERNS = {
 }
 
 
+@dataclass(frozen=True)
 class InspectionReport(Report[Inspection]):
     """Report of ``ckpt inspect``."""
+
+    verbose: bool = False
 
     @property
     def exit(self) -> Exit:
@@ -59,17 +78,10 @@ class InspectionReport(Report[Inspection]):
         return plot(self.record)
 
     def page(self) -> Page:
-        parts = (
-            show_title,
-            _show_verdict,
-            _show_forecasts,
-            _show_sources,
-            show_sink,
-            _show_batches,
-            show_state,
-            show_findings,
-            show_next,
-        )
+        in_full = (show_findings, _show_sources, show_sink, _show_batches, show_state)
+        in_brief = (show_findings_briefly, _show_facts)
+        forecasts = _show_all_forecasts if self.verbose else _show_forecasts
+        parts = (_show_verdict, show_title, forecasts, *(in_full if self.verbose else in_brief), show_next)
         return page_of(*(part(self.record) for part in parts))
 
 
@@ -144,11 +156,19 @@ def _show_verdict(inspection: Inspection) -> Iterator[Block]:
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)
     new = inspection.checkpoint.kind is Kind.EMPTY
-    yield Headline(text, Tone.WARNING if new else Tone.GOOD if inspection.sound else TONES[worst])
+    tone = Tone.WARNING if new else Tone.GOOD if inspection.sound else TONES[worst]
+    yield from show_outcome(text, tone, inspection.advice.steps if inspection.troubles else ())
 
 
-def _show_forecasts(inspection: Inspection) -> Iterator[Block]:
-    yield forecast_cases(inspection.forecasts)
+def _show_all_forecasts(inspection: Inspection) -> Iterator[Block]:
+    yield from _show_forecasts(inspection, inspection.forecasts)
+
+
+def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) -> Iterator[Block]:
+    """Forecasts; where none are given, no start that is refused, and in a fault none with a trigger of its own."""
+    others = [f for f in inspection.forecasts if f not in inspection.counted and f.outcome is not Outcome.REFUSED]
+    shown = {id(f) for f in (*inspection.counted, *others) if inspection.sound or f.progress.in_micro_batches}
+    yield forecast_cases(forecasts or [f for f in inspection.forecasts if id(f) in shown] or inspection.counted)
     promised = any(forecast.outcome.runs for forecast in inspection.counted)
     if promised and (inspection.checkpoint.state is not None or len(inspection.sources) > 1):
         yield Line("  for the query unchanged: the same sources, operators, keys and aggregates")
@@ -168,25 +188,37 @@ def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
     return Cases(tuple(rows))
 
 
-def _show_sources(inspection: Inspection) -> Iterator[Block]:
+def _show_facts(inspection: Inspection) -> Iterator[Block]:
+    """The sections of the evidence in brief."""
+    yield from _show_sources(inspection, running=inspection.sound)
+    yield from show_sink(inspection)
+    yield from _show_logs(inspection)
+    yield from show_state_briefly(inspection)
+    yield from show_notes_briefly(inspection)
+
+
+def _show_sources(inspection: Inspection, *, running: bool = True) -> Iterator[Block]:
     if not inspection.sources:
         yield from show_not_asked(inspection)
         for outlook in inspection.live[:1]:
             yield Heading("Sources", f"not asked: {outlook.said}")
         return
-    running = [f for f in inspection.counted if f.sources]
-    yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
-    for source in inspection.sources[:_SOURCES]:
+    starts = [f for f in inspection.counted if f.sources]
+    if running:
+        yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
+    for number, source in enumerate(inspection.sources[:_SOURCES]):
         reads = dict.fromkeys(
-            _describe_reading(f.sources[source.index]) for f in running if source.index < len(f.sources)
+            _describe_reading(f.sources[source.index]) for f in starts if source.index < len(f.sources)
         )
-        label = f"  {source.index}  {_name_kind(source, inspection)}" + (f" {source.name}" if source.name else "")
+        margin = "  " if running else " " * 10 if number else "Sources   "
+        label = f"{margin}{source.index}  {_name_kind(source, inspection)}" + (f" {source.name}" if source.name else "")
         for text in reads or {offset_text(source.record): None}:
             yield Item(text, 24, label + "  ")
             label = ""
         yield from show_live(inspection.live, source.index)
     yield from more(len(inspection.sources) - _SOURCES)
-    yield from show_not_asked(inspection)
+    if running:
+        yield from show_not_asked(inspection)
 
 
 def show_not_asked(inspection: Inspection) -> Iterator[Block]:
@@ -209,6 +241,12 @@ def _describe_reading(reading: SourceRange) -> str:
 
 
 def _show_batches(inspection: Inspection) -> Iterator[Block]:
+    if logs := [*_show_logs(inspection)]:
+        yield from logs
+        yield _tabulate_batches(inspection)
+
+
+def _show_logs(inspection: Inspection) -> Iterator[Block]:
     checkpoint = inspection.checkpoint
     if not checkpoint.offsets.ids and not checkpoint.commits.ids:
         return
@@ -221,7 +259,6 @@ def _show_batches(inspection: Inspection) -> Iterator[Block]:
     if len(set(gaps.values())) == 1:
         gaps = {"both": gaps["offsets"]}
     yield from (Item(f"missing from {where}: {spans}") for where, spans in gaps.items() if spans)
-    yield _tabulate_batches(inspection)
 
 
 def _tabulate_batches(inspection: Inspection) -> Table:

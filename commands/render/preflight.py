@@ -12,7 +12,7 @@ from ckpt.query.description import QueryDescription
 from ckpt.restart.recorded_settings import SettingOutlook, SettingUse
 from ckpt.texts import plural
 
-from .blocks import Block, Command, Heading, Headline, Item, Line, Page, Table, Title, Tone, bullets, page_of
+from .blocks import Block, Command, Heading, Item, Line, Page, Table, Title, Tone, bullets, page_of, show_outcome
 from .change_keys import StepKeys
 from .document import Document, DocumentKeys
 from .findings import show_findings, show_next
@@ -112,8 +112,8 @@ class PreflightReport(Report[Readiness]):
     def page(self) -> Page:
         inspection = self.record.inspection
         return page_of(
-            show_title(inspection),
             self._show_headline(),
+            show_title(inspection),
             self._show_fixes(),
             self._show_forecasts(),
             show_sink(inspection),
@@ -126,7 +126,9 @@ class PreflightReport(Report[Readiness]):
     def _show_headline(self) -> Iterator[Block]:
         readiness = self.record
         tone = Tone.ERROR if not readiness.go else Tone.WARNING if readiness.warnings else Tone.GOOD
-        yield Headline(f"{'START' if readiness.go else 'HOLD'}: {readiness.verdict}", tone)
+        inspection = readiness.inspection
+        steps = inspection.advice.steps if inspection.troubles else ()
+        yield from show_outcome(f"{'START' if readiness.go else 'HOLD'}: {readiness.verdict}", tone, steps)
 
     def _show_fixes(self) -> Iterator[Block]:
         outcome = self.outcome

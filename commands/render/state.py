@@ -9,10 +9,10 @@ from ckpt.checkpoint.state.ranges import Ranges, intersect
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection
-from ckpt.model import OF_FOLDERS, EveryByte, FileDamage, Operator, Store
+from ckpt.model import OF_FOLDERS, EveryByte, FileDamage, Operator, StateInventory, Store
 from ckpt.texts import batch_ranges, plural, size
 
-from .blocks import Block, Heading, Item, Line
+from .blocks import Block, Heading, Item, Line, more
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
@@ -36,30 +36,31 @@ _IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
 
 
+def show_state_briefly(inspection: Inspection) -> Iterator[Block]:
+    """State in a few lines, no healthy parts of it where something is wrong; nothing for a stateless query."""
+    state = inspection.checkpoint.state
+    if state is None:
+        return
+    yield from _show_all(inspection, state)
+    if inspection.sound:
+        for operator in state.operators[:_IN_FULL]:
+            yield Item(_describe_briefly(operator, _list_unread(inspection)), 6, f"  operator {operator.id}   ")
+        yield from more(len(state.operators) - _IN_FULL)
+
+
 def show_state(inspection: Inspection) -> Iterator[Block]:
     """State of each operator; nothing for a stateless query."""
     state = inspection.checkpoint.state
     if state is None:
         return
-    loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
-    yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
+    yield from _show_all(inspection, state)
     recorded = _list_recorded(inspection)
     if recorded:
         yield Item(f"recorded here, overrides the session: {recorded}")
     if inspection.space.known:
         freed = size(inspection.space.known)
         yield Item(words("{freed} could be deleted: {call:prune} plans it, and looks closer", freed=freed))
-    if state.every_byte is not None:
-        yield Item(_describe_every_byte(state.every_byte))
-    elif state.not_read:
-        files, bytes_ = plural(state.not_read.files, "file"), size(state.not_read.bytes)
-        yield Item(
-            words("{files} ({bytes}) known by name and size only: {--deep} reads every byte", files=files, bytes=bytes_)
-        )
-    unread = [path for path in sorted(inspection.checkpoint.refused) if path.partition("/")[0] == STATE]
-    if unread:
-        more = f" and {len(unread) - 1} more" if unread[1:] else ""
-        yield Item(f"the storage did not let ckpt read {unread[0]}{more}: what follows is of the rest")
+    unread = _list_unread(inspection)
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
             yield from _show_operator(operator, unread)
@@ -67,6 +68,27 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
     for operator in state.operators:
         yield Item(_describe_briefly(operator, unread), 6, f"  operator {operator.id}   ")
     yield Item(words("stores, columns and snapshots: see {fields}"))
+
+
+def _show_all(inspection: Inspection, state: StateInventory) -> Iterator[Block]:
+    """Facts about all state: its provider, and how far it was read."""
+    loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
+    yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
+    if state.every_byte is not None:
+        yield Item(_describe_every_byte(state.every_byte))
+    elif state.not_read:
+        files, bytes_ = plural(state.not_read.files, "file"), size(state.not_read.bytes)
+        yield Item(
+            words("{files} ({bytes}) known by name and size only: {--deep} reads every byte", files=files, bytes=bytes_)
+        )
+    if unread := _list_unread(inspection):
+        more = f" and {len(unread) - 1} more" if unread[1:] else ""
+        yield Item(f"the storage did not let ckpt read {unread[0]}{more}: what follows is of the rest")
+
+
+def _list_unread(inspection: Inspection) -> list[str]:
+    """List state that the storage did not let ckpt read."""
+    return [path for path in sorted(inspection.checkpoint.refused) if path.partition("/")[0] == STATE]
 
 
 def _describe_every_byte(every_byte: EveryByte) -> str:

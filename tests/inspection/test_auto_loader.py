@@ -24,7 +24,7 @@ def test_named_and_counted(tmp_path: Path) -> None:
     (detail,) = details(inspection, "CKPT260")
     assert detail.endswith("6.zip names 3 SST files")
     assert inspection.sound
-    assert "+4 files" in str(inspection)
+    assert [advance and advance.amount for advance in inspection.batches[-1].advanced] == [4]
     assert "continues from file 29 in the order of discovery" in str(inspection)
 
 

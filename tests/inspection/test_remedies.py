@@ -51,7 +51,7 @@ def test_spark_restarted_without_them(name: str, minor: str) -> None:
     assert (answer["outcome"], answer["then"]["outcome"]) == ("resumes", "resumes")
 
 
-_NOOP = "but only after one start into noop: see CKPT419"
+_NOOP = "but only after one start into noop"
 STARTS = [
     ("damaged-empty-offset", "CKPT101", "Restarts with new batch 6"),
     ("damaged-truncated-offset", "CKPT101", "Restarts with new batch 6"),
@@ -69,7 +69,7 @@ def test_what_a_remedy_says_leads_out(sample: str, code: str, verdict: str, ckpt
     obey(remedy_of(code, checkpoint, ckpt), checkpoint)
 
     after = ckpt("inspect", checkpoint, "-o", "json")
-    assert after.json()["verdict"].removesuffix(IF_STATELESS) == verdict
+    assert after.json()["verdict"].partition(": ")[0].removesuffix(IF_STATELESS) == verdict
     assert after.exit_code == (1 if verdict.endswith(_NOOP) else 0)
 
 
@@ -183,7 +183,7 @@ def test_lost_state_shows_in_batches_without_rows(ckpt: Ckpt, copy_of: CopyOf) -
     assert "CKPT304" in page
     assert f"ckpt handoff {checkpoint}" in " ".join(page.split("\nNext")[1].split())
     hold = ckpt("preflight", checkpoint)
-    assert (hold.exit_code, "HOLD: CKPT304" in hold.stdout) == (1, True)
+    assert (hold.exit_code, "see CKPT304" in hold.stdout) == (1, True)
     assert ckpt("copy", checkpoint, checkpoint.with_name("new"), "--batch", 1).exit_code == 3
     assert ckpt("rewind", checkpoint, "--to-batch", 0, "-o", "json").json()["refused"]
 
@@ -196,7 +196,7 @@ def test_a_watermark_without_state_is_a_hold_until_the_query_is_known(ckpt: Ckpt
     assert (looked.exit_code, "CKPT328" in looked.stdout) == (1, True)
     assert "if the query keeps no state" in looked.stdout
     hold = ckpt("preflight", checkpoint)
-    assert (hold.exit_code, "HOLD: CKPT328" in hold.stdout) == (1, True)
+    assert (hold.exit_code, "see CKPT328" in hold.stdout) == (1, True)
     for operators, codes in (((), set()), ((DescribedOperator("stateStoreSave"),), {"CKPT434"}), (None, {"CKPT328"})):
         source = DescribedSource("rate-micro-batch")
         query = QueryDescription(Spark("4.2"), "append", (source,), operators, None, None, {})
@@ -208,7 +208,7 @@ def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, c
     checkpoint = copy_of("aggregation-hdfs-4.2", *_WITHOUT_STATE)
     remove(checkpoint / "commits" / "9")
     advice = " ".join(ckpt("inspect", checkpoint).stdout.split("\nNext")[1].split())
-    assert "does not help a query that aggregates, joins or deduplicates: its state is lost" in advice
+    assert "If batch 9 fails every time and the query keeps no state, see the plan" in advice
 
 
 _EDITS = {

@@ -71,7 +71,7 @@ def compare(checkpoint: Checkpoint, starts: tuple[PlannedStart, ...], folder: Pa
         expected, said = say(there, PreflightReport(there)), say(here, RecordedPreflightReport(here, checkpoint=shown))
         assert said == expected, start
         assert {*here.unknown} >= {text for text in there.unknown if not str(text).startswith("the newest file is")}
-        title, other = (PreflightReport(readiness).page()[0] for readiness in (there, here))
+        title, other = (PreflightReport(readiness).page()[1] for readiness in (there, here))
         assert title == other
 
 

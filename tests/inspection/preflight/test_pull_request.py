@@ -105,7 +105,8 @@ def test_a_query_that_does_not_fit(repository: Path) -> None:
 
     assert step.code == 1
     assert step.output == "status=1\n"
-    assert headline.startswith("::error title=aggregation::HOLD: CKPT435 ")
+    assert headline.startswith("::error title=aggregation::HOLD: ")
+    assert headline.endswith("see CKPT435")
     assert finding.startswith("::error title=CKPT435 ")
     assert "%0AHere: " in finding
     assert "> [!CAUTION]\n> HOLD" in step.summary

@@ -1,0 +1,99 @@
+"""The first lines of a page have the outcome, the cause with its file and the command; and a page is short."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import Ckpt
+from tests.inspection.first_lines import Shown, damaged, show, show_all
+from tests.restart.oracle.cases.model import delete
+from tests.support.places import SAMPLES
+
+LONG = 50
+"""A path so long has a line of its own, beside the three: a state file with a unique id."""
+
+_EACH = 16
+"""Of the damages of the oracle those that are tried on each edit: 1,647 pages take a minute."""
+
+OUTCOMES = ("WILL NOT RESTART", "RESTARTS", "STARTS FRESH", "UNKNOWN")
+
+
+def _names_outcome_cause_and_command(shown: Shown) -> bool:
+    cause, first = shown.inspection.cause, shown.first
+    assert cause is not None
+    text = " ".join(line.strip() for line in first)
+    lines = 3 if len(cause.file) <= LONG else 5
+    command = shown.command
+    todo = f"  {command}" in first if command else len(first) > 1
+    in_verdict = cause.words in shown.inspection.verdict and cause.file in text
+    return text.startswith(OUTCOMES) and in_verdict and todo and len(first) <= lines
+
+
+LAWS: dict[str, Callable[[Shown], bool]] = {
+    "outcome, cause and command": lambda shown: shown.inspection.sound or _names_outcome_cause_and_command(shown),
+    "at most 40 lines": lambda shown: len(shown.wide) <= 40,
+    "healthy, at most 24": lambda shown: not shown.inspection.sound or len(shown.wide) <= 24,
+    "nothing is lost at 40 columns": lambda shown: (
+        "".join(shown.narrow[: shown.narrow.index("")]).replace(" ", "") == "".join(shown.first).replace(" ", "")
+    ),
+    "nothing is too long at 40 columns": lambda shown: all(
+        len(line) <= 40 or len(line.split()) == 1 or line.strip() == shown.command
+        for line in shown.narrow[: shown.narrow.index("")]
+    ),
+}
+
+
+def _broken(each: int) -> list[tuple[str, str]]:
+    return [(law, shown.name) for shown in show_all(each) for law, holds in LAWS.items() if not holds(shown)]
+
+
+def test_every_sample_and_some_damages_keep_the_laws_of_a_page() -> None:
+    assert _broken(_EACH) == []
+
+
+@pytest.mark.slow
+def test_every_damage_keeps_the_laws_of_a_page() -> None:
+    assert sum(1 for _ in damaged()) > 1_000
+    assert _broken(1) == []
+
+
+def test_a_law_can_be_broken() -> None:
+    shown = show("damaged-missing-sst", SAMPLES / "damaged-missing-sst")
+    buried = Shown(shown.name, shown.inspection, ["RESTARTS", "", *shown.wide, *shown.wide], ["x" * 41 + " y", ""])
+    assert [law for law, holds in LAWS.items() if not holds(buried)] == [
+        "outcome, cause and command",
+        "at most 40 lines",
+        "nothing is lost at 40 columns",
+        "nothing is too long at 40 columns",
+    ]
+
+
+def test_more_is_shown_where_it_is_asked_for(ckpt: Ckpt) -> None:
+    brief, full = (ckpt("inspect", "sample_checkpoints/aggregation-hdfs-4.2", *more).stdout for more in ((), ("-v",)))
+    assert len(full.splitlines()) > len(brief.splitlines())
+    for text in ("committed    source 0", "      value   ", "refused: asynchronous tracking"):
+        assert (text in brief, text in full) == (False, True), text
+    assert "CKPT208" not in full, "every stateful checkpoint has it"
+
+
+def test_the_cause_is_data_too(ckpt: Ckpt, copy_of: Callable[..., object]) -> None:
+    told = ckpt("inspect", copy_of("stateless-4.2", *delete("offsets/4")), "-o", "json").json()
+    assert told["cause"] == {"code": "CKPT202", "file": "offsets/4", "words": "offsets/4 was lost or removed"}
+    assert told["cause"]["words"] in told["verdict"]
+    assert ckpt("inspect", "sample_checkpoints/stateless-4.2", "-o", "json").json()["cause"] is None
+
+
+def test_a_stateless_crash_says_nothing_of_state_that_is_lost(ckpt: Ckpt) -> None:
+    page = ckpt("inspect", "sample_checkpoints/stateless-killed-3.5").stdout
+    assert "fails every time and the query keeps no state" in " ".join(page.split())
+    assert "state is lost" not in page
+
+
+@pytest.mark.parametrize("command", [["preflight"], ["repair"]])
+def test_other_pages_begin_with_them_too(command: list[str], ckpt: Ckpt) -> None:
+    first = ckpt(*command, "sample_checkpoints/damaged-missing-sst").stdout.split("\n\n")[0]
+    assert first.startswith(("HOLD: ", "A PLAN, nothing is changed yet: "))
+    assert "missing or damaged SST file" in first
+    assert "\n  ckpt repair sample_checkpoints/damaged-missing-sst" in first
+    if command == ["repair"]:
+        assert "Rows are read again: first read" in first
