@@ -8,6 +8,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import UsageError, must_choose_reading
 from ckpt.live.kind import source_options
 from ckpt.restart.findings import Asked
+from ckpt.storage.locations import name_everywhere
 
 from . import options
 from .render.page import InspectionReport
@@ -46,6 +47,8 @@ def inspect(
     parameter_source = context.get_parameter_source("batches")
     if common.output is Output.HTML and parameter_source is not None and parameter_source.name == "DEFAULT":
         batches = _PLOTTED
+    if common.output is Output.HTML:
+        checkpoint = name_everywhere(checkpoint)  # the page may be read in another folder
     if not deep and (typed := [option for option, word in run.words.items() if word]):
         raise UsageError.of("{option} is for {--deep}", option=Option(typed[0]))
     must_choose_reading(deep=deep, names_only=names_only)

@@ -255,6 +255,13 @@ def test_every_rule_for_what_is_inside_weighs_more_than_those_of_a_notebook() ->
     assert {selector.split()[0] for selector in inside} == {":is(.ckpt,#ckpt)"}
 
 
+def test_a_page_names_its_checkpoint_wherever_it_is_read(ckpt: Ckpt) -> None:
+    path = "sample_checkpoints/damaged-missing-sst"
+    page = ckpt("inspect", path, "-o", "html").stdout
+    assert f"<dd>{Path(path).absolute()}</dd>" in page
+    assert f"ckpt repair {Path(path).absolute()}<" in page
+
+
 def test_lists_are_lists_and_headings_are_short(ckpt: Ckpt) -> None:
     page = ckpt("repair", "sample_checkpoints/damaged-missing-sst", "-o", "html").stdout
     warnings = page.partition("<h2>Warnings</h2>")[2].partition("<h2>")[0]
