@@ -165,8 +165,9 @@ def _show_all_forecasts(inspection: Inspection) -> Iterator[Block]:
 
 
 def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) -> Iterator[Block]:
-    """Forecasts; where none are given, no start that is refused, and in a fault none with a trigger of its own."""
-    others = [f for f in inspection.forecasts if f not in inspection.counted and f.outcome is not Outcome.REFUSED]
+    """Forecasts; where none are given, those that count, and others: of a healthy checkpoint those that run."""
+    left_out = [Outcome.REFUSED] if not inspection.sound else [o for o in Outcome if not o.runs]
+    others = [f for f in inspection.forecasts if f not in inspection.counted and f.outcome not in left_out]
     shown = {id(f) for f in (*inspection.counted, *others) if inspection.sound or f.progress.in_micro_batches}
     yield forecast_cases(forecasts or [f for f in inspection.forecasts if id(f) in shown] or inspection.counted)
     promised = any(forecast.outcome.runs for forecast in inspection.counted)

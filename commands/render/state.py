@@ -41,7 +41,7 @@ def show_state_briefly(inspection: Inspection) -> Iterator[Block]:
     state = inspection.checkpoint.state
     if state is None:
         return
-    yield from _show_all(inspection, state)
+    yield from _show_all(inspection, state, unread_too=any(f.outcome.runs for f in inspection.counted))
     if inspection.sound:
         for operator in state.operators[:_IN_FULL]:
             yield Item(_describe_briefly(operator, _list_unread(inspection)), 6, f"  operator {operator.id}   ")
@@ -70,13 +70,13 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
     yield Item(words("stores, columns and snapshots: see {fields}"))
 
 
-def _show_all(inspection: Inspection, state: StateInventory) -> Iterator[Block]:
+def _show_all(inspection: Inspection, state: StateInventory, *, unread_too: bool = True) -> Iterator[Block]:
     """Facts about all state: its provider, and how far it was read."""
     loads = "" if state.needed_version is None else f"   the next start loads version {state.needed_version}"
     yield Heading("State", f"{state.provider}, checkpoint format {state.format_version}{loads}")
     if state.every_byte is not None:
         yield Item(_describe_every_byte(state.every_byte))
-    elif state.not_read:
+    elif state.not_read and unread_too:
         files, bytes_ = plural(state.not_read.files, "file"), size(state.not_read.bytes)
         yield Item(
             words("{files} ({bytes}) known by name and size only: {--deep} reads every byte", files=files, bytes=bytes_)
