@@ -188,6 +188,7 @@ class Placing:
         Raises StorageError.
         ``continues`` tells whether a start continues as from the original; ``what`` and ``like`` name both in an error.
         """
+        self.storage.names_only = True  # its bytes are those that were written just now
         tree = self.storage.list_tree()
         there = {path: info.size for path, info in tree.walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))

@@ -105,6 +105,7 @@ def copy(
     kind = find_kind(sink, uri, options)
     folder, missing = find_first_version(new, options)
     storage, placing = open_storage(uri, choose_options(uri, options)), open_new(folder, options, missing)
+    storage.names_only = True  # all bytes are read once, to be copied, and compared with their checksums
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
 

@@ -176,7 +176,9 @@ def choose(
     all batches. ``storage``: the checkpoint, opened already; other processes open it themselves.
     """
     options = storage_options or {}
-    storage = storage or open_storage(question.checkpoint, options)
+    if storage is None:
+        storage = open_storage(question.checkpoint, options)
+        storage.names_only = True  # whoever reads rows meets what is damaged, and each process would look again
     checkpoint = read_checkpoint(storage, batches=0) if every_batch else _read_at(storage, question.batch)
     if question.wanted.schema is not None:
         stated = question.wanted.schema

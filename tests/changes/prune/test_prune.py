@@ -236,7 +236,7 @@ def test_the_command(ckpt: Ckpt, tmp_path: Path) -> None:
     page = ckpt("prune", checkpoint, "--keep-batches", "3")
     assert page.exit_code == 1
     assert f"ckpt prune {checkpoint} --keep-batches 3 --apply" in page.stdout
-    assert "could be deleted" in ckpt("inspect", checkpoint).stdout
+    assert "could be deleted" in ckpt("inspect", checkpoint, "-v").stdout
     done = ckpt("prune", checkpoint, "--apply", "--grace", "0", "-o", "json")
     assert done.exit_code == 0
     assert contract.disagreements(done.json(), "prune") == []

@@ -100,14 +100,14 @@ def test_a_lost_query_id_is_found_in_the_delta_table_by_the_command_of_the_page(
     assert times(told["other"]) == {row: 1 + (50 <= row < 60) for row in range(80)}, "the table does not know this id"
 
 
-def test_a_query_id_without_batches_is_a_warning(ckpt: Ckpt, copy_of: CopyOf) -> None:
+def test_a_query_id_without_batches_that_were_there_is_an_error(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("delta-4.2")
     for file in checkpoint.glob("*/*"):
         if file.parent.name in ("offsets", "commits") and file.name[0] != ".":
             remove(file)
     run = ckpt("inspect", checkpoint, "-o", "json")
     assert run.exit_code == 1
-    assert [one["code"] for one in run.json()["findings"] if one["severity"] == "warning"] == ["CKPT112"]
+    assert [one["code"] for one in run.json()["findings"] if one["severity"] == "error"] == ["CKPT127"]
 
 
 def test_a_new_place_without_an_id_is_no_warning(ckpt: Ckpt, tmp_path: Path) -> None:
