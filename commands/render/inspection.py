@@ -237,7 +237,7 @@ class InspectionDocument(DocumentKeys):
     """The document of ``ckpt inspect``."""
 
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
-    cause: Annotated[Cause | None, "the worst finding, which the verdict names; null: none but notes"]
+    cause: Annotated[Cause | None, "the worst finding, which the verdict names; null: none but notes"] = None
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read"]
     not_read: Annotated[

@@ -16,8 +16,8 @@ from commands.main import _MOVED, app
 from tests.laws.advice.calls import declared_calls
 from tests.support.places import ROOT
 
-OF_THE_TERMINAL = {"output", "quiet", "help", "watch", "textfile", "fail_on", "all"}
-"""Options that say how an answer is printed, how often, and what exit status it has."""
+OF_THE_TERMINAL = {"output", "quiet", "verbose", "help", "watch", "textfile", "fail_on", "all"}
+"""Options that say how an answer is printed, how much of it, how often, and what exit status it has."""
 BARS = {"watcher", "announce"}
 """Arguments that are called with how far the work is; in a terminal a bar shows it."""
 WORKERS = {"master", "conf", "session", "jobs"}

@@ -52,10 +52,7 @@ def test_the_document_is_as_published(tree: Path, ckpt: Ckpt) -> None:
     assert [json.loads(line) | ages for line in lines] == [one | ages for one in document["checkpoints"]]
 
 
-HEAD = {40: "Will not restart without", 80: "Will not restart without", 200: "asynchronous progress tracking  "}
-
-
-@pytest.mark.parametrize("width", HEAD)
+@pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("name", ["o", "orders-" * 12])
 def test_the_verdict_is_there_however_narrow_the_page_is(
     name: str, width: int, copy_of: CopyOf, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch
@@ -64,8 +61,8 @@ def test_the_verdict_is_there_however_narrow_the_page_is(
     monkeypatch.setenv("COLUMNS", str(width))
     page = ckpt("scan", root).stdout
     table = page.split("\n\n")[2]
-    assert HEAD[width] in table
-    assert table.count("tracking") == 1
+    assert "Will not restart without" in table
+    assert table.count("tracking:") == 1
     assert all(len(line) <= width or name in line for line in table.splitlines())
     assert ("CKPT201" in table) == (width > 40 and len(name) < width / 2)
 
