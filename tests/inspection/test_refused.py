@@ -88,8 +88,7 @@ def test_what_the_start_reads_makes_it_unknown(sample: str, path: str, code: int
     assert "as usual" not in page
     assert "no batch has complete state" not in page
     verdict = " ".join(held.stdout.partition("\n\n")[0].split())
-    assert verdict.startswith(f"HOLD: {path}: ")
-    assert f": see {CODE}" in verdict
+    assert verdict.startswith(f"HOLD: {path} cannot be read: see {CODE}")
     assert held.exit_code == 1
     assert [row["worst"]["code"] for row in rows] == [CODE]
     assert path in change.refusal(), "nothing is changed that was not read"
