@@ -38,7 +38,7 @@ class Phrase:
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
         patterns = [r"-?\d+".join(map(re.escape, part.split(_NUMBER))) for part in self._parts]
-        return [re.compile(pattern + r"\s*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns]
+        return [re.compile(pattern + r"[\s\"'}\])]*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns]
 
     def is_in(self, line: str) -> bool:
         """Tell whether the line has all parts in their order: the first place of each is enough, as gaps are free."""

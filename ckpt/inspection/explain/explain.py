@@ -14,6 +14,7 @@ from ckpt.advice import Advice, Call, Known
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_to_look
 from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
+from ckpt.inspection.explain.forms import unwrap
 from ckpt.inspection.explain.lines import read_chunks
 from ckpt.inspection.explain.search import Hit, Search
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
@@ -168,15 +169,13 @@ def explain(
         if checkpoint is None or isinstance(checkpoint, Inspection)
         else inspect(open_to_look(checkpoint, storage_options, batches=10))
     )
-    search = Search(None if inspection is None else inspection.checkpoint.query_id)
     if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
     if isinstance(text, str) and _CODE.fullmatch(text.strip()):
         text = text.upper()
     if isinstance(text, str) and (provider := _find_provider(text, inspection)) is not None:
         text = f"{_NOT_FOUND}{provider}\n\tat {_LOADER}"
-    for lines in read_chunks(text):
-        search.add(lines)
+    search = _search(text, None if inspection is None else inspection.checkpoint.query_id)
     hits = search.found()
     thrown = search.thrown[1] if search.thrown else ""
     matches = _put_likelier_first(tuple(_match(hit, thrown, inspection) for hit in hits), inspection)
@@ -187,6 +186,24 @@ def explain(
         return Explanation(matches, message, near, None)
     elsewhere = _find_contradictions(hits[0].line if hits else line, search.queries, inspection.checkpoint)
     return Explanation(matches, message, near, inspection, tuple(map(mask_secrets, elsewhere)))
+
+
+def _search(text: str | BinaryIO, query: str | None) -> Search:
+    """Search a text; one of a screen, whose lines are perhaps cut at its edge, joined as well if that says more."""
+    search = Search(query)
+    first: list[str] | None = None
+    chunks = 0
+    for lines in read_chunks(text):
+        search.add(lines)
+        first, chunks = lines, chunks + 1
+    if first is None or chunks > 1 or len(first) == 1 or any(not hit.error.broad for hit in search.found()):
+        return search
+    for spaces in (False, True):
+        joined = Search(query)
+        joined.add(unwrap(first, spaces=spaces))
+        if any(not hit.error.broad or not search.hits for hit in joined.found()):
+            return joined
+    return search
 
 
 def _find_provider(text: str, inspection: Inspection | None) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ckpt.inspection.explain.catalog import KnownError, Phrase, known_texts
-from ckpt.inspection.explain.lines import Level, level_of, unpack
+from ckpt.inspection.explain.levels import Level, level_of
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
 _ENDED = ("terminated with error", "terminated with exception", "StreamingQueryException")
@@ -89,13 +89,7 @@ class Search:
         for line in lines:
             if line.startswith("\tat ") and not self._pending:
                 continue
-            if anchors is not None and anchors.search(line) and (line.startswith("{") or "\\n\\tat " in line):
-                level, parts = unpack(line)
-                self._begin(self._level if level is None else level)
-                for part in parts:
-                    self._search_line(part, anchors, wanted)
-            else:
-                self._search_line(line, anchors, wanted)
+            self._search_line(line, anchors, wanted)
 
     def found(self) -> list[Hit]:
         """Find the known errors in a text, the cause first; a broad one gives way to a narrower one in its line."""

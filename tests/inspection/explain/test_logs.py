@@ -173,9 +173,9 @@ def test_a_message_inside_json_is_read(key: str) -> None:
     assert causes(json.dumps({"time": "x", key: "batch 4 doesn't exist\n", "stream": "stderr"})) == [
         "batch-does-not-exist"
     ]
-    assert causes(json.dumps({"level": ["x"], key: "batch 4 doesn't exist", "exception": {"class": {}}})) == (
-        ["batch-does-not-exist"] if key != "other" else []
-    )
+    assert causes(json.dumps({"level": ["x"], key: "batch 4 doesn't exist", "exception": {"class": {}}})) == [
+        "batch-does-not-exist"
+    ]
 
 
 def test_a_stack_elsewhere_is_not_of_a_checkpoint() -> None:
