@@ -38,7 +38,9 @@ class Phrase:
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
         patterns = [r"-?\d+".join(map(re.escape, part.split(_NUMBER))) for part in self._parts]
-        return [re.compile(pattern + r"[\s\"'}\])]*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns]
+        return [
+            re.compile(pattern + r"[\s\"'}\])]*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns
+        ]
 
     def is_in(self, line: str) -> bool:
         """Tell whether the line has all parts in their order: the first place of each is enough, as gaps are free."""
@@ -68,6 +70,7 @@ class KnownError:
     classes: tuple[str, ...] = ()  # error classes that stand for it; a main class for all its parts
     frames: tuple[str, ...] = ()  # one of these is in its line or in the stack, where the text has one
     bare: bool = True  # without a stack it is matched too
+    reads: tuple[str, ...] = ()  # the kinds of source that say it; all if empty
     broad: bool = False  # of many causes: a narrower one beside it comes first
     wraps: bool = False  # it only says that other code failed: the innermost cause in the text says why
     twin: str | None = None  # the id of the entry whose text has this cause too

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from ckpt.advice import Advice, Call, Known
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_to_look
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
 from ckpt.inspection.explain.forms import unwrap
 from ckpt.inspection.explain.lines import read_chunks
@@ -176,7 +177,7 @@ def explain(
     if isinstance(text, str) and (provider := _find_provider(text, inspection)) is not None:
         text = f"{_NOT_FOUND}{provider}\n\tat {_LOADER}"
     search = _search(text, None if inspection is None else inspection.checkpoint.query_id)
-    hits = search.found()
+    hits = [hit for hit in search.found() if inspection is None or _may_say(hit.error, inspection.checkpoint)]
     thrown = search.thrown[1] if search.thrown else ""
     matches = _put_likelier_first(tuple(_match(hit, thrown, inspection) for hit in hits), inspection)
     line = thrown or search.first
@@ -213,6 +214,16 @@ def _find_provider(text: str, inspection: Inspection | None) -> str | None:
         return None
     recorded = inspection.checkpoint.conf.get(PROVIDER_CLASS) if inspection is not None else None
     return name if name == recorded or name.endswith("Provider") else None
+
+
+def _may_say(error: KnownError, checkpoint: Checkpoint) -> bool:
+    """Tell whether a query of the checkpoint can have raised an error; what is not known does not speak against it."""
+    if not error.reads:
+        return True
+    from ckpt.checkpoint.history import sources
+
+    kinds = {str(view.type) for view in sources(checkpoint)}
+    return not kinds or SourceType.UNKNOWN in kinds or not kinds.isdisjoint(error.reads)
 
 
 def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:

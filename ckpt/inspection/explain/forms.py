@@ -9,23 +9,29 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import unescape
+from itertools import chain, pairwise
 
 from ckpt.inspection.explain.levels import DATED_HEAD, HEAD, level_of, spell_head
 
 _ANSI = re.compile(r"(?:\x1b|\^\[|#033|\\u001b|\\x1b|\\033)\[[0-9;]{0,20}[A-Za-z]")
+_ESCAPES = ("\x1b[", "^[[", "#033[", "\\u001b[", "\\x1b[", "\\033[")
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|apos|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});")
 _TAG = re.compile(r"</?(?:span|div|p|pre|code|td|tr|table|font|b|i|em|strong|li|ul|a|blockquote)(?: [^<>\n]{0,200})?>")
 _BREAK = re.compile(r"<br ?/?>")
-_TYPED = str.maketrans({"\xa0": " ", "‘": "'", "’": "'", "“": '"', "”": '"', "\u200b": None, "\ufeff": None})
+_TYPED = str.maketrans("\xa0\u2018\u2019\u201c\u201d", " ''\"\"", "\u200b\ufeff")
 
 _CALL = r"[\w$][\w$./@<>-]{1,400}\.[\w$<>-]{1,200}\([^()\n]{0,200}\)"  # of a stack: class, method, file and line
 _ESCAPED_END = re.compile(r"(?:\\+r)?\\+n")
 _ENDS_ESCAPED = re.compile(r"\\n(?:\\t|[ \t]|\\r)*(?:at |Caused by: |Traceback |File |: |\.\.\. \d)|\\n\S.*\\n")
-_AT = re.compile(rf"(?m)(?:^|(?<=\S))[ \t]*\bat (?={_CALL})|^at (?=(?:[\w$-]+\.){{2,}}[\w$]*\S*$)")
-_INLINE = re.compile(
-    rf"(?<=\S)[ \t]+(?=Caused by: [\w.$]+|\.\.\. \d+ (?:more|common frames)|{DATED_HEAD})"
+_AT = re.compile(rf"(?m)(?:(?<![ \t\n])[ \t]{{1,64}}|^ {{0,64}})at (?={_CALL})|^at (?=(?:[\w$-]+\.){{2,}}[\w$]*\S*$)")
+_INLINE = re.compile(r"(?<=\S)[ \t]{1,64}(?=Caused by: [\w.$]+|\.\.\. \d+ (?:more|common frames))")
+_HEAD_INSIDE = re.compile(rf"(?<=\S)[ \t]{{1,64}}(?={DATED_HEAD})")
+_HEAD_LATER = re.compile(rf"(?<![\d\[(]){DATED_HEAD}")
+_LONG_LINE = 2000  # characters: longer than lines are in the mean
+_SHORT = 1 << 17  # characters of a text that may be records without line ends
+_ERROR_CLASS = re.compile(
+    r"[\"']?error[_.-]?[cC]lass[\"']?\s{0,3}[:=]\s{0,3}[\"']?([A-Z][A-Z0-9_]{4,99}(?:\.[A-Z0-9_]{2,99})?)\b"
 )
-_ERROR_CLASS = re.compile(r"[\"']?error[_.-]?[cC]lass[\"']?\s{0,3}[:=]\s{0,3}[\"']?([A-Z][A-Z0-9_]{4,99}(?:\.[A-Z0-9_]{2,99})?)\b")
 _BARE_CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")
 
 _PREFIX = re.compile(  # what others put in front of every line
@@ -39,14 +45,23 @@ _PREFIX = re.compile(  # what others put in front of every line
 _LONGEST_PREFIX = 200
 _HEAD = re.compile(HEAD)
 _FEW = 50  # lines of a chunk, by which it is told that it has prefixes
-_MARK = re.compile(rf"[ \t]*\bat {_CALL}|Caused by: [\w.$]+|Traceback \(most recent call last\)|  File \"")
+_MARK = re.compile(rf"(?<=[^\w\n])at {_CALL}|Caused by: [\w.$]+|Traceback \(most recent call last\)|  File \"")
 _SPEAKS = re.compile(r"Exception|Error\b|Throwable|failed|\[[A-Z_]{6}")  # of a failure: no prefix
 
 _LISTED = ("msg", "message", "log", "textPayload", "@message", "_raw", "MESSAGE", "LogEntry", "body", "event")
 _LEVELS = ("level", "severity", "levelname", "log.level", "loglevel")
 _LOGGERS = ("logger", "loggerName", "logger_name", "log.logger")
 _THROWN = ("exception", "thrown", "throwable", "error", "cause", "jsonPayload", "log", "message", "detail", "body")
-_STACKS = ("stacktrace", "stackTrace", "stack_trace", "extendedStackTrace", "error.stack_trace", "exception.stacktrace", "stack", "trace")
+_STACKS = (
+    "stacktrace",
+    "stackTrace",
+    "stack_trace",
+    "extendedStackTrace",
+    "error.stack_trace",
+    "exception.stacktrace",
+    "stack",
+    "trace",
+)
 _NAMES = ("class", "name", "type", "className", "exceptionClass", "error.type")
 _CLASSES = ("errorClass", "error_class", "errorCondition", "condition")
 _WORTH = re.compile(r"Exception|Error|ERROR|WARN|FATAL|Starting \[|CKPT\d|error_?[cC]lass|terminated|\\[nt]")
@@ -54,7 +69,8 @@ _WORTH = re.compile(r"Exception|Error|ERROR|WARN|FATAL|Starting \[|CKPT\d|error_
 _BROKEN_FRAME = re.compile(r"(?m)^[ \t]*at [\w$/@<>-]+\.[\w$./@<>-]+(?:\([^()\n]*)?\n(?=[^\n]*\S)")
 _OPEN_FRAME = re.compile(r"[ \t]*at [^\s()]*(?:\([^()]*)?$")
 _BEGINS = re.compile(
-    rf"[ \t]*at [\w$/@<>-]+\.|Caused by: |: ?[a-z]+\.|\.\.\. \d+ |Traceback \(|[ \t]*File \"|Driver stacktrace|JVM stacktrace|{HEAD}|[-=*#]{{3}}"
+    r"[ \t]*at [\w$/@<>-]+\.|Caused by: |: ?[a-z]+\.|\s*\.\.\. \d+ |Traceback \(|[ \t]*File \""
+    rf"|(?:Driver|JVM) stacktrace|[-=*#]{{3}}|{HEAD}"
 )
 _RAISED = re.compile(r"(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\b|[A-Z]\w+(?:Exception|Error): ")
 _NARROWEST, _WIDEST = 20, 400  # characters of a line of a screen
@@ -77,6 +93,8 @@ def clean(text: str) -> list[str]:
     if _BROKEN_FRAME.search(text) or _is_cut_at_one_width(text):
         text = "\n".join(unwrap(text.split("\n")))
     text = _INLINE.sub("\n", _AT.sub(_begin_frame, text))
+    if len(text) < _SHORT or len(text) > _LONG_LINE * (1 + text.count("\n")):
+        text = _HEAD_INSIDE.sub("\n", text)
     if _BARE_CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
     return text.split("\n")
@@ -84,14 +102,14 @@ def clean(text: str) -> list[str]:
 
 def _undo_marks(text: str) -> str:
     """Colours, HTML, and characters that a word processor put in the place of others."""
-    if "[" in text:
+    if any(mark in text for mark in _ESCAPES):
         text = _ANSI.sub("", text)
+    if "</" in text or "<br" in text:
+        text = _TAG.sub("", _BREAK.sub("\n", text))
     for _ in range(2):  # escaped twice, by two pages
         if "&" in text and _ENTITY.search(text):
             text = _ENTITY.sub(lambda found: unescape(found[0]), text)
-    if "<" in text:
-        text = _TAG.sub("", _BREAK.sub("\n", text))
-    if "rror" in text:
+    if any(mark in text for mark in ("rrorClass", "rror_class", "rror-class", "rror.class")):
         text = _ERROR_CLASS.sub(r"[\1]", text)
     if "#011" in text:
         text = text.replace("#011", "\t")
@@ -101,7 +119,7 @@ def _undo_marks(text: str) -> str:
 def _undo_escapes(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if "\\n" in line and _ENDS_ESCAPED.search(line):
-            line = _ESCAPED_END.sub("\n", line).replace("\\t", "\t").replace('\\"', '"')  # noqa: PLW2901
+            line = _ESCAPED_END.sub("\n", line).replace("\\t", "\t").replace('\\"', '"')
         yield line
 
 
@@ -119,13 +137,13 @@ def _drop_prefixes(text: str) -> str:
     if any(_PREFIX.match(line) for line in sampled):
         lines = [_drop_known(line) for line in lines]
         text = "\n".join(lines)
-    shapes = Counter(_find_shapes(text))
-    patterns = [_make_pattern(shape) for shape, _ in shapes.most_common(20)]
+    patterns = [_make_pattern(shape) for shape, _ in Counter(_find_shapes(text, sampled)).most_common(20)]
     if not patterns:
         return text
     prefixes = re.compile("|".join(patterns))
-    matched = sum(prefixes.match(line) is not None for line in lines)
-    return "\n".join(prefixes.sub("", line, count=1) if prefixes.match(line) else line for line in lines) if matched > 1 else text
+    if sum(prefixes.match(line) is not None for line in lines) < 2:
+        return text
+    return "\n".join(line[found.end() :] if (found := prefixes.match(line)) else line for line in lines)
 
 
 def _drop_known(line: str) -> str:
@@ -137,10 +155,11 @@ def _drop_known(line: str) -> str:
     return line
 
 
-def _find_shapes(text: str) -> Iterator[str]:
-    for found in _MARK.finditer(text):
-        begin = text.rfind("\n", 0, found.start()) + 1
-        prefix = text[begin : found.start()]
+def _find_shapes(text: str, sampled: Iterable[str]) -> Iterator[str]:
+    """Yield what stands before lines of a stack, and before heads of records, with 0 for each number."""
+    marks = ((text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()]) for mark in _MARK.finditer(text))
+    heads = (line[: head.start()] for line in sampled if (head := _HEAD_LATER.search(line, 1, _LONGEST_PREFIX)))
+    for prefix in chain(marks, heads):
         if prefix.strip() and len(prefix) <= _LONGEST_PREFIX and not _SPEAKS.search(prefix):
             yield re.sub(r"\d+", "0", prefix.rstrip())
 
@@ -196,7 +215,9 @@ def _spell(value: object, depth: int = 0) -> Iterator[str]:
     level, logger = _first(value, _LEVELS), _first(value, _LOGGERS)
     head = spell_head(level, logger) if level else ""
     if error_class := _first(value, _CLASSES):
-        said = f"[{error_class}] {said or ''}" if re.fullmatch(_BARE_CLASS, error_class) or error_class.isupper() else said
+        said = (
+            f"[{error_class}] {said or ''}" if re.fullmatch(_BARE_CLASS, error_class) or error_class.isupper() else said
+        )
     if said is not None or head:
         begun = said is not None and level_of(said) is not None
         yield from ("" if begun else head).join(("", said or "")).split("\n")
@@ -205,7 +226,9 @@ def _spell(value: object, depth: int = 0) -> Iterator[str]:
         inner = value.get(key)
         if isinstance(inner, dict):
             name = _first(inner, _NAMES)
-            if name and (_first(inner, _STACKS) or not inner.keys().isdisjoint(_STACKS) or re.search("Exception|Error", name)):
+            if name and (
+                _first(inner, _STACKS) or not inner.keys().isdisjoint(_STACKS) or re.search("Exception|Error", name)
+            ):
                 text = _first(inner, ("msg", "message", "localizedMessage"))
                 yield from (("Caused by: " if key == "cause" else "") + f"{name}: {text}").split("\n")
                 yield from _spell_stack(inner)
@@ -233,7 +256,7 @@ def _spell_stack(record: dict[str, object]) -> Iterator[str]:
 
 
 def _is_cut_at_one_width(text: str) -> bool:
-    lengths = Counter(map(len, text[: _MOST_WRAPPED * _WIDEST].split("\n")))
+    lengths = Counter(map(len, text.split("\n")))
     width = max(lengths)
     return _NARROWEST <= width <= _WIDEST and lengths[width] > _AS_LONG
 
@@ -248,9 +271,10 @@ def unwrap(lines: list[str], *, spaces: bool = False) -> list[str]:
     nearly = sum(lengths[width - less] for less in range(1, _WORD))
     hard = lengths[width] > 2 * nearly and not spaces
     joined = lines[:1]
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         room = width - len(before)
-        if _BEGINS.match(line) or (_RAISED.match(line) and room) or (hard and room > 1):
+        raised = room and not before.rstrip().endswith(":") and _RAISED.match(line)
+        if raised or _BEGINS.match(line) or (hard and room > 1):
             joined.append(line)
             continue
         in_frame = _OPEN_FRAME.match(joined[-1]) is not None

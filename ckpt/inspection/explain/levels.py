@@ -8,7 +8,9 @@ _DAY, _TIME = r"\d{2,4}[-/]\d{2}[-/]\d{2}[ T]", r"\d{2}:\d{2}:\d{2}[^\s\]]{0,12}
 _AND_LEVEL = rf"[\])]?(?: +\[[^\]\n]{{0,80}}\])? +\[?(?:{_LEVEL})\b"
 DATED_HEAD = rf"[\[(]?{_DAY}{_TIME}{_AND_LEVEL}"
 HEAD = rf"[\[(]?(?:{_DAY})?{_TIME}{_AND_LEVEL}"
-_HEAD = re.compile(rf"(?:{HEAD.replace(f'(?:{_LEVEL})', f'({_LEVEL})')}|\[?({_LEVEL})\]?:?(?: *[\w.$/-]{{1,100}})?(?::| -) )")
+_HEAD = re.compile(
+    rf"(?:{HEAD.replace(f'(?:{_LEVEL})', f'({_LEVEL})')}|\[?({_LEVEL})\]?:?(?: *[\w.$/-]{{1,100}})?(?::| -) )"
+)
 
 
 class Level(IntEnum):

@@ -19,6 +19,12 @@ _TRACEBACK = "Traceback (most recent call last)"
 _OUTSIDE = (_TRACEBACK, "Exception in thread", "py4j.", "pyspark.errors.")  # of no log record
 _CAUSED = "Caused by: "
 _FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its input
+_LIBRARY = re.compile(  # code that any program uses, whose frames do not say which program it was
+    r"at (?:[\w.@-]*/{1,2}){0,3}(?:javax?|jdk|sun|com\.sun|scala|kotlin|py4j|org\.rocksdb|com\.google\.cloud|com\.azure"
+    r"|com\.microsoft\.azure|com\.amazonaws|software\.amazon|com\.fasterxml|org\.json4s|io\.netty|org\.apache\.http"
+    r"|okhttp3|org\.wildfly|net\.jpountz|com\.github\.luben|org\.xerial|io\.opentelemetry"
+    r"|org\.apache\.hadoop\.(?:fs|hdfs|ipc|security|conf|util|io|net|metrics2|thirdparty|shaded))\."
+)
 _THROWN = re.compile(r"(?:\.|^)[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9_]{5,99})(?:\.[A-Z0-9_]{2,99})?\]")
 _QUERY = re.compile(r"\[id = ([0-9a-f-]{36})\b")
@@ -46,7 +52,7 @@ class Hit:
     innermost: str = ""  # the last line of its record that says what was thrown
     other: bool = False  # only records that tell the end of another query than was asked about have it
     sure: bool = False  # no frame of its stack is needed
-    stack: bool = False  # some of its stack was seen
+    foreign: bool = False  # its stack has code of Spark or of another program; none of it was named
 
     @property
     def record(self) -> int:
@@ -171,15 +177,15 @@ class Search:
 
     def _add_frame(self, line: str) -> None:
         for pending in list(self._pending):
-            pending.stack = True
-            if pending.sure or not pending.error.frames or any(frame in line for frame in pending.error.frames):
+            pending.foreign = pending.foreign or _LIBRARY.match(line) is None
+            if pending.sure or not pending.error.frames or _is_in(line, pending.error.frames):
                 self._keep(pending)
                 self._pending.remove(pending)
 
     def _close(self) -> None:
-        """No more of the stack comes: what needs a frame of it has it by now, or had no stack."""
+        """No more of the stack comes: what needs a frame of it has it by now, or the stack has only libraries."""
         for pending in self._pending:
-            if pending.sure or not pending.error.frames or (pending.error.bare and not pending.stack):
+            if pending.sure or not pending.error.frames or (pending.error.bare and not pending.foreign):
                 self._keep(pending)
         self._pending.clear()
 
@@ -191,6 +197,11 @@ class Search:
         known.other = known.other and pending.other
         if pending.key < known.key:
             known.key, known.line = pending.key, pending.line
+
+
+def _is_in(line: str, frames: tuple[str, ...]) -> bool:
+    """Tell whether a line of a stack has one of these; a name alone is that of a class of Spark."""
+    return any(frame in line and ("." in frame or "/" in frame or "org.apache.spark." in line) for frame in frames)
 
 
 @cache
