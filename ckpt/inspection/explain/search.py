@@ -22,7 +22,7 @@ _FRAME = re.compile(r"\s+at [^\[]")  # Jackson says ``at [Source: ...`` of its i
 _LIBRARY = re.compile(  # code that any program uses, whose frames do not say which program it was
     r"at (?:[\w.@-]*/{1,2}){0,3}(?:javax?|jdk|sun|com\.sun|scala|kotlin|py4j|org\.rocksdb|com\.google\.cloud|com\.azure"
     r"|com\.microsoft\.azure|com\.amazonaws|software\.amazon|com\.fasterxml|org\.json4s|io\.netty|org\.apache\.http"
-    r"|okhttp3|org\.wildfly|net\.jpountz|com\.github\.luben|org\.xerial|io\.opentelemetry"
+    r"|okhttp3|org\.wildfly|org\.apache\.kafka\.(?:clients|common)|net\.jpountz|com\.github\.luben|org\.xerial|io\.opentelemetry"
     r"|org\.apache\.hadoop\.(?:fs|hdfs|ipc|security|conf|util|io|net|metrics2|thirdparty|shaded))\."
 )
 _THROWN = re.compile(r"(?:\.|^)[A-Z]\w{0,99}(?:Exception|Error)\b|\[[A-Z][A-Z0-9_]{5,99}[\].]")

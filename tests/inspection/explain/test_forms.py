@@ -1,6 +1,7 @@
 """A text is explained as it was written, in whatever form it is pasted, and other programs' stacks never are."""
 
 from functools import cache
+from io import BytesIO
 from itertools import product
 
 import pytest
@@ -118,6 +119,16 @@ THROWN = (
     "java.net.ConnectException: Call From host/10.0.0.1 to nn:8020 failed on connection exception: "
     "java.net.ConnectException: Connection refused",
     "java.io.FileNotFoundException: /warehouse/b (Permission denied)",
+    "org.rocksdb.RocksDBException: block checksum mismatch: stored = 1, computed = 2, type = 4  in /t/8.sst",
+    "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [orders]",
+    "org.apache.kafka.common.errors.TimeoutException: Timeout expired while fetching topic metadata",
+    "org.apache.kafka.common.errors.RecordTooLargeException: 2000 bytes when serialized which is larger than 1",
+    "java.nio.file.AccessDeniedException: s3a://b/w: getFileStatus on s3a://b/w: (Service: S3, Status Code: 403)",
+    "com.amazonaws.services.s3.model.AmazonS3Exception: The provided token has expired. (Error Code: ExpiredToken)",
+    "com.amazonaws.SdkClientException: Unable to execute HTTP request: Timeout waiting for connection from pool",
+    "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException: Failed to CREATE_FILE /warehouse/a for DFSClient_1",
+    "java.io.IOException: Filesystem closed",
+    "org.apache.hadoop.fs.s3a.UnknownStoreException: s3a://nowhere/warehouse: The specified bucket does not exist",
 )  # fmt: skip
 
 
@@ -151,6 +162,19 @@ def test_the_head_of_every_entry_above_a_foreign_stack_is_what_it_is_in_tabs() -
             found = [match.error.id for text in (flat, quoted) for match in explain(text).matches]
             wrong += [error.id] if error.id in found else []
     assert wrong == []
+
+
+@pytest.mark.parametrize("text", ["KAFKA_DATA_LOSS.PARTITIONS_DELETED\n", '{"errorClass": "CONCURRENT_QUERY"}\n'])
+def test_a_class_alone_is_known_in_a_file_too(text: str) -> None:
+    assert [match.error.id for match in explain(BytesIO(text.encode())).matches] == [
+        "kafka-partitions-deleted" if "KAFKA" in text else "query-started-twice"
+    ]
+
+
+@pytest.mark.parametrize(("sample", "given"), [("async-kafka-4.2", False), ("file-source-4.2", True)])
+def test_an_error_of_a_source_that_the_checkpoint_does_not_have_is_not_given(sample: str, given: bool) -> None:
+    found = explain(SAMPLES["file-source-log-lost"], checkpoint=f"sample_checkpoints/{sample}").matches
+    assert [match.error.id for match in found] == ["file-source-log-lost"] * given
 
 
 @pytest.mark.parametrize(
