@@ -39,7 +39,7 @@ class Phrase:
     def _patterns(self) -> list[re.Pattern[str]]:
         patterns = [r"-?\d+".join(map(re.escape, part.split(_NUMBER))) for part in self._parts]
         return [
-            re.compile(pattern + r"[\s\"'}\])]*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns
+            re.compile(pattern + r"[\s\"'}\]).]*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns
         ]
 
     def is_in(self, line: str) -> bool:

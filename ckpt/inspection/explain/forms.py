@@ -51,7 +51,8 @@ _SPEAKS = re.compile(r"Exception|Error\b|Throwable|failed|\[[A-Z_]{6}")  # of a 
 _LISTED = ("msg", "message", "log", "textPayload", "@message", "_raw", "MESSAGE", "LogEntry", "body", "event")
 _LEVELS = ("level", "severity", "levelname", "log.level", "loglevel")
 _LOGGERS = ("logger", "loggerName", "logger_name", "log.logger")
-_THROWN = ("exception", "thrown", "throwable", "error", "cause", "jsonPayload", "log", "message", "detail", "body")
+_MESSAGES = ("msg", "message", "localizedMessage", "error.message")
+_DEEPEST = 6
 _STACKS = (
     "stacktrace",
     "stackTrace",
@@ -176,7 +177,9 @@ def _undo_json(text: str) -> str:
     if "{" not in text:
         return text
     stripped = text.strip()
-    if stripped.startswith(("{", "[")) and "\n" in stripped and (whole := _load(stripped)) is not None:
+    if (stripped.startswith("[{") or (stripped.startswith("{") and "\n" in stripped)) and (
+        whole := _load(stripped)
+    ) is not None:
         return "\n".join(_spell(whole))
     if '{"' not in text and "{ " not in text:
         return text
@@ -205,38 +208,32 @@ def _first(record: dict[str, object], keys: Iterable[str]) -> str | None:
 
 
 def _spell(value: object, depth: int = 0) -> Iterator[str]:
-    """A record, and what was thrown in it, as lines."""
-    if isinstance(value, list) and depth < 5:
+    """A record, and what was thrown in it, as lines; of a document of another kind, its texts."""
+    if isinstance(value, str) and (" " in value or _SPEAKS.search(value)):
+        yield from value.split("\n")
+    if isinstance(value, list) and depth < _DEEPEST:
         for each in value:
             yield from _spell(each, depth + 1)
-    if not isinstance(value, dict) or depth > 5:
+    if not isinstance(value, dict) or depth == _DEEPEST:
         return
-    said = _first(value, _LISTED)
-    level, logger = _first(value, _LEVELS), _first(value, _LOGGERS)
-    head = spell_head(level, logger) if level else ""
-    if error_class := _first(value, _CLASSES):
-        said = (
-            f"[{error_class}] {said or ''}" if re.fullmatch(_BARE_CLASS, error_class) or error_class.isupper() else said
-        )
-    if said is not None or head:
-        begun = said is not None and level_of(said) is not None
-        yield from ("" if begun else head).join(("", said or "")).split("\n")
+    name = _first(value, _NAMES) or ""
+    if depth and (not value.keys().isdisjoint(_STACKS) or _RAISED.match(f"{name}: ")):
+        yield from f"{name}: {_first(value, _MESSAGES)}".split("\n")
+        known: set[str] = {*_NAMES, *_MESSAGES}
+    else:
+        said = _first(value, _LISTED)
+        level = _first(value, _LEVELS)
+        head = spell_head(level, _first(value, _LOGGERS)) if level and not (said and level_of(said)) else ""
+        error_class = _first(value, _CLASSES)
+        head += f"[{error_class}] " if error_class and error_class.upper() == error_class else ""
+        if said or head:
+            yield from f"{head}{said or ''}".split("\n")
+        known = {key for key in _LISTED if isinstance(value.get(key), str)} | {*_LEVELS, *_LOGGERS, *_CLASSES}
     yield from _spell_stack(value)
-    for key in _THROWN:
-        inner = value.get(key)
-        if isinstance(inner, dict):
-            name = _first(inner, _NAMES)
-            if name and (
-                _first(inner, _STACKS) or not inner.keys().isdisjoint(_STACKS) or re.search("Exception|Error", name)
-            ):
-                text = _first(inner, ("msg", "message", "localizedMessage"))
-                yield from (("Caused by: " if key == "cause" else "") + f"{name}: {text}").split("\n")
-                yield from _spell_stack(inner)
-                yield from _spell({"cause": inner.get("cause")}, depth + 1)
-            else:
-                yield from _spell(inner, depth + 1)
-        elif isinstance(inner, str) and inner != said and _SPEAKS.search(inner):
-            yield from inner.split("\n")
+    for key, inner in value.items():
+        if key not in known and key not in _STACKS:
+            lines = _spell(inner, depth + 1)
+            yield from ("Caused by: " * (key == "cause" and not number) + line for number, line in enumerate(lines))
 
 
 def _spell_stack(record: dict[str, object]) -> Iterator[str]:
