@@ -154,7 +154,7 @@ _SYSTEMS = {"spark": "Spark", "rocksdb": "Spark with RocksDB", "kafka": "Spark's
 def _name_system(error: KnownError) -> str:
     """Who says it, since when."""
     who = _SYSTEMS.get(error.system, "")
-    return f"{who} {error.since}" if who else error.since
+    return f"{who} {error.since}" if who and error.since[0].isdigit() else error.since
 
 
 def _show_findings(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Block]:

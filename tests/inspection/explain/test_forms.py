@@ -202,3 +202,12 @@ def test_lines_that_are_not_wrapped_stay_apart() -> None:
     lines = ["java.io.IOException: short", "\tat a.b.C.d(C.java:1)", "Caused by: x.YException: z", "\t... 3 more"]
     assert unwrap(lines) == lines
     assert clean("\n".join(lines)) == lines
+
+
+@pytest.mark.parametrize(
+    "error", ["no-file-system", "moved-file-system", "checkpoint-file-manager", "hdfs-unknown-host"]
+)
+def test_a_moved_checkpoint_says_itself_that_it_was_moved(error: str) -> None:
+    match = explain(SAMPLES[error], checkpoint="sample_checkpoints/tws-avro-changelog-4.2").matches[0]
+    assert [rated.code for rated in match.shown] == ["CKPT305"]
+    assert "relocate" in str(match.shown[0].advice)
