@@ -20,7 +20,8 @@ from ckpt.checkpoint.sources.file_logs import find_refused_file, name_folder
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import one_line
-from ckpt.formats.operators import TIMERS, OperatorName, micro_batch_name
+from ckpt.formats.operators import TIMERS, TRANSFORM_WITH_STATE, OperatorName, micro_batch_name
+from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Store
 from ckpt.query.compare_queries import (
     Knowledge,
@@ -29,7 +30,7 @@ from ckpt.query.compare_queries import (
     PartKind,
     compare_signatures,
     compare_watermarks,
-    judge_window,
+    drops_late_rows,
     pair_sources,
 )
 from ckpt.query.description import (
@@ -45,6 +46,7 @@ from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings
 from ckpt.storage.locations import is_inside
+from ckpt.texts import instant
 from ckpt.versions import Spark
 
 _SHAPING = (
@@ -74,6 +76,12 @@ class QueryComparison:
     unknown: tuple[str | Words, ...] = ()  # what could not be compared, a sentence each
 
 
+def watermark_of(checkpoint: Checkpoint) -> int:
+    """Return the watermark of the newest batch, in milliseconds; 0 where there is none."""
+    metadata = None if checkpoint.offsets.newest is None else checkpoint.offsets.newest.metadata
+    return 0 if metadata is None else metadata.watermark_ms
+
+
 def find_misfit(query: QueryDescription, checkpoint: Checkpoint) -> Finding | None:
     """Find the first reason why a query would not start on a checkpoint, and so did not write it; None if it would."""
     compared = (compare_sources(query, checkpoint), compare_operators(query, checkpoint, query.spark))
@@ -97,8 +105,14 @@ def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Sp
     findings: list[Finding] = []
     for has, wants in zip(there, query.operators, strict=False):
         findings += _compare_modes(has, wants)
-        findings += _compare_families(has, wants)
+        findings += _compare_families(has, wants, avro=encodes_as_avro(checkpoint, has, spark))
     return QueryComparison(tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
+
+
+def encodes_as_avro(checkpoint: Checkpoint, operator: Operator, spark: Spark) -> bool:
+    """Tell whether the variables of an operator are Avro, whose fields Spark itself adds, removes and widens."""
+    is_avro = effective_settings(checkpoint, spark).get(settings.ENCODING_FORMAT) == "avro"
+    return is_avro and operator.name in TRANSFORM_WITH_STATE
 
 
 def _compare_names(wanted: Sequence[DescribedOperator], there: Sequence[Operator], *, ran: bool) -> Iterator[Finding]:
@@ -168,11 +182,49 @@ def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]
             yield Finding(diagnoses.starting.RENAMED_VARIABLE, path, detail)
 
 
-def _compare_families(has: Operator, wants: DescribedOperator) -> Iterator[Finding]:
+def _compare_families(has: Operator, wants: DescribedOperator, *, avro: bool = False) -> Iterator[Finding]:
     for store, old, new in pair_families(has, wants):
         if old is not None:
             path = f"state/{has.id}" + ("" if store == "default" else f"/{store}")
-            yield from _compare_family(old, new, path, has.name or wants.name)
+            evolves = avro and can_read_avro(new.value, old.value)
+            if evolves:
+                yield from _find_renamed_fields(old, new, path)
+            yield from _compare_family(old, replace(new, value=old.value) if evolves else new, path, wants.name)
+
+
+_PROMOTED: Mapping[str, tuple[str, ...]] = {
+    "integer": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("binary",),
+    "binary": ("string",),
+}
+"""Types as which Avro reads others."""
+
+
+def can_read_avro(new: Json, old: Json) -> bool:
+    """Tell whether Avro reads values of one schema as those of another: fields come and go by name, types widen."""
+    if not (isinstance(new, dict) and isinstance(old, dict) and new.get("type") == old.get("type")):
+        return new == old or (isinstance(old, str) and new in _PROMOTED.get(old, ()))
+    match new["type"]:
+        case "struct":
+            before = {field.get("name"): field.get("type") for field in list_fields(old)}
+            shared = (field for field in list_fields(new) if field.get("name") in before)
+            return all(can_read_avro(field.get("type"), before[field.get("name")]) for field in shared)
+        case "array":
+            return can_read_avro(new.get("elementType"), old.get("elementType"))
+        case "map":
+            return can_read_avro(new.get("valueType"), old.get("valueType"))
+    return new == old
+
+
+def _find_renamed_fields(has: DescribedFamily, wants: DescribedFamily, path: str) -> Iterator[Finding]:
+    before, after = (dict(named_fields(family.value)) for family in (has, wants))
+    for name in after.keys() - before.keys():
+        gone = [other for other, kind in before.items() if other not in after and kind == after[name]]
+        if gone:
+            detail = f"field {name} of {wants.name} is new, and {' and '.join(gone)} of the checkpoint gone"
+            yield Finding(diagnoses.starting.RENAMED_VARIABLE, path, detail)
 
 
 def pair_families(
@@ -283,13 +335,42 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
     there, newest = history.sources(checkpoint), checkpoint.offsets.newest
     if newest is None or checkpoint.offsets.latest is None or not there:
         return QueryComparison()
+    late = tuple(_find_late_rows(query, there, watermark_of(checkpoint)))
+    compared = _compare_all_sources(query, checkpoint, there, newest.version)
+    stops = any(finding.diagnosis.severity is Severity.ERROR for finding in compared.findings)
+    return compared if stops else QueryComparison((*compared.findings, *late), compared.unknown)
+
+
+def _find_late_rows(query: QueryDescription, there: Sequence[SourceView], watermark_ms: int) -> Iterator[Finding]:
+    """Find named sources, and topics, whose rows a start reads from now on, behind the watermark of the others."""
+    views = {view.name if is_given_name(view.name) else view.index: view for view in there}
+    for number, source in enumerate(query.sources) if drops_late_rows(query, watermark_ms) else ():
+        has = views.get(number if source.name is None else source.name)
+        more = find_new_topics(source, has)
+        if has is None or more:
+            what = ", ".join(sorted(more)) if more else str(source.name)
+            detail = (
+                f"rows of {one_line(what)}, which is new, are dropped before {instant(watermark_ms)}, the watermark"
+            )
+            yield Finding(diagnoses.starting.OTHER_ROWS, name_folder(number, source.name), detail)
+
+
+def find_new_topics(wants: DescribedSource, has: SourceView | None) -> frozenset[str]:
+    """Find topics to which a source that has read others subscribes now."""
+    known = has is not None and has.topics and wants.kind == has.type and wants.topics is not None
+    return frozenset(wants.topics or ()) - has.topics if has is not None and known else frozenset()
+
+
+def _compare_all_sources(
+    query: QueryDescription, checkpoint: Checkpoint, there: Sequence[SourceView], version: int
+) -> QueryComparison:
     has_names, wants_names = (any(is_given_name(each.name) for each in both) for both in (there, query.sources))
     if has_names != wants_names and query.sources:
         detail = f"the sources have {'no ' * (not wants_names)}names, in the checkpoint {'no ' * (not has_names)}names"
         return QueryComparison((Finding(diagnoses.starting.OTHER_NAMING, "sources", detail),))
     if has_names:
         return _compare_named(query, there, checkpoint)
-    if len(there) != len(query.sources) and newest.version == 1:
+    if len(there) != len(query.sources) and version == 1:
         detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
         return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
     pairs = list(zip(query.sources, there, strict=False))
@@ -460,17 +541,12 @@ def compare_with_old(
     unknown: list[str | Words] = []
     explained: set[str] = set()
     begins: set[str] = set()  # operators with a column that knows rows from now on only
-    metadata = None if checkpoint.offsets.newest is None else checkpoint.offsets.newest.metadata
-    watermark_ms = 0 if metadata is None else metadata.watermark_ms
-    for pair in compare_signatures(old, query, sources, operators):
+    for pair in compare_signatures(old, query, sources, operators, watermark_of(checkpoint)):
         path = f"state/{pair.old}"
         if any(part.verdict is Knowledge.FROM_NOW_ON and part.kind is PartKind.VALUE for part in pair.parts):
             begins.add(path)
         if not any(_find_operator(name) == path for name in refused):
-            both = old.operators[pair.old], query.operators[pair.new]
-            judged = [judge_window(part, *both, watermark_ms).verdict for part in pair.parts]
-            parts = [replace(part, verdict=verdict) for part, verdict in zip(pair.parts, judged, strict=True)]
-            findings += _list_findings(parts, path)
+            findings += _list_findings(pair.parts, path)
         if _explains_names(pair):
             explained.add(path)
         doubted = (part for part in pair.parts if part.by_another_spark)

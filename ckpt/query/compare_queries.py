@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ckpt.advice import Words
-from ckpt.formats.operators import RUN_FUNCTIONS
-from ckpt.formats.types import named_fields
+from ckpt.formats.operators import RUN_FUNCTIONS, OperatorName
+from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.query.aggregates import MADE_OF
 from ckpt.query.description import (
@@ -35,6 +35,7 @@ _COLUMN = re.compile(r"([\w%]+)@(\d+)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
 """Expressions that may fail in ANSI mode, and give NULL without it."""
+_EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _UNITS = {"hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
 _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
 """A column, or a function of one column: a wider type of the column gives the same values."""
@@ -105,22 +106,134 @@ def compare_signatures(
     new: QueryDescription,
     sources: Mapping[int, int],
     operators: Mapping[int, int],
+    watermark_ms: int = 0,
 ) -> tuple[OperatorComparison, ...]:
-    """Compare the operators of two queries; the mappings give the old source and operator of each new one."""
+    """Compare the operators of two queries; the mappings give the old source and operator of each new one.
+
+    ``watermark_ms`` is that of the newest batch: what ended before it is no longer in the state.
+    """
     if old.operators is None or new.operators is None:
         return ()
     pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
     has_readings = None not in (old.session, new.session)
     own = _View(old.sources, {number: number for number in sources.values()}, has_readings)
     view = _View(new.sources, sources, has_readings)
-    compared = []
+    complete = (old.output_mode.lower(), new.output_mode.lower()) == ("complete", "complete")
+    compared = {}
     for has, wants, before, number in pairs:
         pair = _OperatorPair(has, wants, own, view)
-        parts = (*pair.compare(), *_compare_sessions(old, new, pair))
+        parts = (
+            *(judge_window(part, has, wants, 0 if complete else watermark_ms) for part in pair.compare()),
+            *_compare_sessions(old, new, pair),
+            *_compare_output_modes(old, new, has, wants, watermark_ms),
+            *_compare_delays(old, new, has, wants, sources, watermark_ms),
+        )
         if old.spark is not new.spark:
             parts = tuple(_doubt(part) for part in parts)
-        compared.append(OperatorComparison(before, number, parts))
-    return tuple(compared)
+        compared[number] = OperatorComparison(before, number, parts)
+    for number in sorted(compared, reverse=True):  # from the sources on
+        parts = tuple(_compare_inputs(old.operators, new.operators, number, operators, compared))
+        compared[number] = replace(compared[number], parts=(*compared[number].parts, *parts))
+    return tuple(compared.values())
+
+
+def is_evicted(operator: DescribedOperator) -> bool:
+    """Tell whether the watermark evicts state of an operator, and drops rows in front of it."""
+    if operator.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS):
+        return operator.limit is None
+    keys = [field for store in operator.stores for family in store.families for field in fields_of(family.key) or ()]
+    return operator.window is not None or operator.gap is not None or not keys or any(map(is_event_time, keys))
+
+
+def drops_late_rows(query: QueryDescription, watermark_ms: int) -> bool:
+    """Tell whether a query drops rows that are older than this watermark, as far as its description says."""
+    complete = query.output_mode.lower() == "complete"
+    operators = (each for each in query.operators or () if not (complete and each.aggregates is not None))
+    return watermark_ms > 0 and query.watermarks != () and any(map(is_evicted, operators))
+
+
+def is_event_time(field: Json) -> bool:
+    """Tell whether the watermark evicts by a column of a key."""
+    metadata = field.get("metadata") if isinstance(field, dict) else None
+    return isinstance(metadata, dict) and _EVENT_TIME in metadata
+
+
+def _compare_output_modes(
+    old: QueryDescription, new: QueryDescription, has: DescribedOperator, wants: DescribedOperator, watermark_ms: int
+) -> Iterator[PartComparison]:
+    """Compare the output modes: append and update evict what the watermark has passed, complete keeps all of it."""
+    was, now = old.output_mode.lower(), new.output_mode.lower()
+    aggregates = wants.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
+    if was == now or "complete" not in (was, now) or not aggregates or not is_evicted(has):
+        return
+    why = f"the output mode is {now}, before {was}"
+    if watermark_ms <= 0 or (now == "update" and has.gap is None):
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why)
+        return
+    until = instant(watermark_ms)
+    if now == "complete":
+        why = f"{why}: groups that ended before {until}, the watermark, are no longer in the state, nor in any result"
+    else:
+        why = f"{why}: groups that ended before {until}, the watermark, are still in the state, and are emitted again"
+    yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+
+
+def _compare_delays(
+    old: QueryDescription,
+    new: QueryDescription,
+    has: DescribedOperator,
+    wants: DescribedOperator,
+    sources: Mapping[int, int],
+    watermark_ms: int,
+) -> Iterator[PartComparison]:
+    """Judge another watermark: which rows the old one dropped, and what it evicted, stays so."""
+    changes = [part.why for part in compare_watermarks(old, new, sources)]
+    complete = (old.output_mode.lower(), new.output_mode.lower()) == ("complete", "complete")
+    aggregates = has.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
+    if not changes or (aggregates and complete) or not (is_evicted(has) or is_evicted(wants)):
+        return
+    was, now = old.watermarks or (), new.watermarks or ()
+    longer = len(was) == len(now) == 1 and now[0].column == was[0].column and now[0].delay_ms > was[0].delay_ms
+    if watermark_ms <= 0 and (longer or (was and not now)):
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, changes[0])
+        return
+    why = f"{changes[0]}: rows that were too late for one and not for the other are counted as before"
+    if watermark_ms > 0:
+        why += f", and what ended before {instant(watermark_ms)} is no longer in the state"
+    yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why)
+
+
+def _compare_inputs(
+    old: Sequence[DescribedOperator],
+    new: Sequence[DescribedOperator],
+    number: int,
+    operators: Mapping[int, int],
+    compared: Mapping[int, OperatorComparison],
+) -> Iterator[PartComparison]:
+    """Compare the stateful operators whose rows an operator gets; without ``inputs`` these may be all that follow."""
+    own, before = new[number].inputs, old[operators[number]].inputs
+    for other in range(number + 1, len(new)) if own is None else own:
+        if other not in operators:
+            why = f"operator {other} in front of it ({new[other].name}) is new: the state has rows that never passed it"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why)
+        elif _emits_otherwise(compared[other]):
+            verdict = find_worst((Knowledge.FROM_NOW_ON, *(part.verdict for part in compared[other].parts)))
+            why = f"operator {other} in front of it ({new[other].name}) emits other rows than before"
+            yield PartComparison(PartKind.ROWS, None, None, verdict, why)
+    left = {*range(len(old))} - {*operators.values()}
+    for other in sorted(left & ({*range(operators[number] + 1, len(old))} if before is None else {*before})):
+        why = f"operator {other} of before ({old[other].name}) is gone: the state has only rows that it let through"
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
+
+
+def _emits_otherwise(pair: OperatorComparison) -> bool:
+    """Tell whether an operator may emit other rows than before; columns that come and go alone change none."""
+    return any(
+        part.verdict is not Knowledge.FULL
+        or part.kind in (PartKind.ROWS, PartKind.WINDOW)
+        or (part.kind is PartKind.KEY and None in (part.old, part.new))
+        for part in pair.parts
+    )
 
 
 def _compare_sessions(old: QueryDescription, new: QueryDescription, pair: "_OperatorPair") -> Iterator[PartComparison]:
@@ -131,6 +244,9 @@ def _compare_sessions(old: QueryDescription, new: QueryDescription, pair: "_Oper
         )
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
         return
+    if None not in (pair.old.filters, pair.new.filters) and None in (pair.old.conditions, pair.new.conditions):
+        why = "a description has neither IS NOT NULL nor functions such as explode: it is of an older ckpt"
+        yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
     has, wants = ({name: each.get(name, "").lower() for name in (ANSI, CASES)} for each in (old.session, new.session))
     if (has[ANSI], wants[ANSI]) == ("false", "true") and pair.may_fail:
         why = (
@@ -247,7 +363,10 @@ class _OperatorPair:
         if old.limit != new.limit and None not in (old.limit, new.limit):
             why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
-        yield from self._compare_filters(old.filters, new.filters)
+        if None in (old.conditions, new.conditions):
+            yield from self._compare_filters(old.filters, new.filters)
+        else:
+            yield from self._compare_filters(old.conditions, new.conditions)
         yield from self._compare_readings()
         described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
         if new.name in RUN_FUNCTIONS or any(all(part is None for part in parts) for parts in described):
@@ -394,7 +513,8 @@ class _OperatorPair:
                 why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         join = self.new.join
-        for text in (*(self.new.filters or ()), *((join.condition,) if join and join.condition else ())):
+        conditions = self.new.conditions or self.new.filters or ()
+        for text in (*conditions, *((join.condition,) if join and join.condition else ())):
             reread = self._find_other_reading(text)
             if reread is not None:
                 why = f"{spell(text)} {reread}"
@@ -414,6 +534,9 @@ class _OperatorPair:
         if old.how == "LeftSemi" != new.how:
             why = f"the join is {new.how}, before {old.how}, which keeps no row that was joined"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
+        elif old.how != new.how:
+            why = f"the join is {new.how}, before {old.how}"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why)
         if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
             why = "the condition of the join is another one: pairs that it refused before do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)

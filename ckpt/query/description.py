@@ -152,6 +152,8 @@ class DescribedOperator:
     join: DescribedJoin | None = None
     limit: int | None = None  # of the operator ``globalLimit``
     filters: tuple[str, ...] | None = None  # conditions that rows have passed before it, sorted
+    conditions: tuple[str, ...] | None = None  # likewise, as the query has them: with ``IS NOT NULL`` and generators
+    inputs: tuple[int, ...] | None = None  # ids of the stateful operators whose rows it gets; None: an old file
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ _WATERMARKS = ("runtime.WatermarkPropagator", "operators.stateful.WatermarkPropa
 _WRITERS = ("operators.stateful.StateStoreWriter", "StateStoreWriter")
 _ADAPTIVE = "spark.sql.adaptive.enabled"  # a streaming query turns it off
 _LISTS = "spark.sql.optimizer.inSetConversionThreshold"  # longer ones become sets, whose values no JSON of a plan has
+_INFERRING = "spark.sql.constraintPropagation.enabled"  # Spark adds conditions that follow from those of the query
 _CLOCK = re.compile(r"\b(current_timestamp|current_date|current_time|localtimestamp|now)\(")
 _PARSER = "spark.sql.legacy.timeParserPolicy"
 _CORRUPT = "spark.sql.columnNameOfCorruptRecord"
@@ -144,10 +145,15 @@ class Planner:
         """Spark's interface of stateful operators that write state."""
         return self._load_class(self._find_class_name(_WRITERS))
 
-    def plan(self, folder: Path, batch: int) -> Any:
-        """The physical plan of a batch that is the first of a run on ``folder``. Raises Refusal."""
+    def plan(self, folder: Path, batch: int, *, inferring: bool = True) -> Any:
+        """The physical plan of a batch that is the first of a run on ``folder``. Raises Refusal.
+
+        Without ``inferring`` its filters are those of the query alone; schemas of state may then differ.
+        """
         with _translate_refusals():
             session, metadata = self._open_session()
+            if not inferring:
+                session.sessionState().conf().setConfString(_INFERRING, "false")
             return self._make_execution(session, metadata, folder, batch).executedPlan()
 
     @property

@@ -34,7 +34,7 @@ from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.spark.connect import ConnectSession, is_connect
 from ckpt.spark.installed import SparkMissing
 from ckpt.spark.planning import Planner, Refusal, check_streaming
-from ckpt.spark.signature import Signature, read_signature
+from ckpt.spark.signature import Signature, read_own_conditions, read_signature
 from ckpt.state.reading.mount import move_schema_paths
 from ckpt.storage import open_storage
 from ckpt.versions import Spark, known_version
@@ -114,6 +114,10 @@ def _describe(planner: Planner, spark: Spark) -> QueryDescription:
     with _make_scratch_folder(0) as folder:
         try:
             signature = read_signature(planner.plan(folder, 0), len(sources), planner)
+            if signature.infers:
+                with _make_scratch_folder(0) as other:
+                    plan = planner.plan(other, 0, inferring=False)
+                    signature = read_own_conditions(signature, plan, len(sources), planner)
         except Refusal as refusal:
             return replace(described, unplanned=refusal.answer.words)
         operators = tuple(_describe_operators(folder, signature))

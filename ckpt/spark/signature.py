@@ -30,6 +30,8 @@ from ckpt.spark.terms import (
     Term,
     choose,
     column_of_source,
+    drop_implied,
+    drop_not_null,
     hide_time,
     id_of,
     list_expressions,
@@ -52,6 +54,16 @@ _OF_A_TABLE = frozenset(
 """Nodes over a table that is not streamed which decide its rows, besides aggregations."""
 
 
+_UNDERSTOOD = frozenset(
+    {
+        *("AppendColumnsExec", "CoalesceExec", "CollectMetricsExec", "ColumnarToRowExec", "DeserializeToObjectExec"),
+        *("EventTimeWatermarkExec", "ExpandExec", "FilterExec", "GenerateExec", "LocalLimitExec", "MapElementsExec"),
+        *("MapPartitionsExec", "ProjectExec", "RowToColumnarExec", "SerializeFromObjectExec", "UnionExec"),
+        *("UpdateEventTimeColumnExec", "WindowExec"),
+    }
+)
+"""Nodes that emit each row once, or of which ckpt reads what they emit; any other may drop or repeat rows."""
+
 _HIDDEN_ROWS = "rows?"
 """A table of rows that no plan has, or of a kind that ckpt does not know: whether two are the same cannot be told."""
 _OBJECT = re.compile(r"@[0-9a-f]{4,}")  # ``Object.toString``: of an instance, another in each run
@@ -73,8 +85,15 @@ class _Rows:
 
     columns: Columns = field(default_factory=dict)
     sources: tuple[int, ...] = ()
-    filters: tuple[str, ...] = ()  # since the last stateful operator
+    filters: tuple[str, ...] = ()  # since the last stateful operator, without ``IS NOT NULL``
+    conditions: tuple[Term, ...] = ()  # likewise: all that decides which rows there are
+    operators: tuple[int, ...] = ()  # the last stateful operators
     tables: tuple[str, ...] = ()  # that are not streamed
+
+    def narrow(self, *conditions: Term) -> "_Rows":
+        """Return the rows that fulfil conditions."""
+        filters = dict.fromkeys((*self.filters, *drop_not_null(conditions)))
+        return replace(self, filters=tuple(filters), conditions=(*self.conditions, *conditions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +102,7 @@ class Signature:
 
     operators: Mapping[int, DescribedOperator]
     watermarks: tuple[DescribedWatermark, ...] | None
+    infers: bool = False  # there are conditions that may be none of the query
 
 
 def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
@@ -113,7 +133,17 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
         writers = filter(planner.state_writer.isInstance, objects)
         return Signature({_find_id(node): DescribedOperator(node.shortName()) for node in writers}, None)
     watermarks = sorted({*reader.watermarks}, key=lambda watermark: (watermark.column, watermark.delay_ms))
-    return Signature(reader.operators, tuple(watermarks))
+    return Signature(reader.operators, tuple(watermarks), reader.infers)
+
+
+def read_own_conditions(inferred: Signature, plan: Any, sources: int, planner: Planner) -> Signature:
+    """Replace conditions by those of a plan in which Spark inferred none."""
+    own = read_signature(plan, sources, planner).operators
+    operators = {
+        number: replace(operator, conditions=own[number].conditions if number in own else None)
+        for number, operator in inferred.operators.items()
+    }
+    return replace(inferred, operators=operators)
 
 
 def _find_id(node: Any) -> int:
@@ -139,6 +169,7 @@ class _Reader:
     def __init__(self, planner: Planner) -> None:
         self.operators: dict[int, DescribedOperator] = {}
         self.watermarks: list[DescribedWatermark] = []
+        self.infers = False
         self._planner = planner
         self._expressions = planner.expressions
         self._writer = planner.state_writer
@@ -161,8 +192,12 @@ class _Reader:
         inputs = [self.read(child) for child in node.children]
         rows = self._combine(node, inputs) if len(inputs) != 1 else inputs[0]
         if self._writer.isInstance(node.java):
-            self.operators[_find_id(node.java)] = self._read_operator(node, inputs)
-            rows = replace(rows, filters=())
+            number = _find_id(node.java)
+            self.operators[number] = self._read_operator(node, inputs)
+            rows = replace(rows, filters=(), conditions=(), operators=(number,))
+        if rows.sources and not self._is_understood(node):
+            hidden = f"{spell_step(_name_step(node.kind), node.fields, rows.columns)}?"
+            rows = replace(rows, conditions=(*rows.conditions, Term(hidden)))
         return self._apply(node, rows)
 
     def _combine(self, node: _Node, inputs: list[_Rows]) -> _Rows:
@@ -179,21 +214,26 @@ class _Reader:
             return _Rows(columns, (source,)) if isinstance(source, int) else _Rows(columns, tables=(source,))
         tables = tuple(dict.fromkeys(table for rows in inputs for table in rows.tables))
         sources = tuple(source for rows in inputs for source in rows.sources)
-        filters = tuple(dict.fromkeys(text for rows in inputs for text in rows.filters))
+        both = _Rows(
+            {number: term for rows in inputs for number, term in rows.columns.items()},
+            sources,
+            tuple(dict.fromkeys(text for rows in inputs for text in rows.filters)),
+            tuple(term for rows in inputs for term in rows.conditions),
+            tuple(dict.fromkeys(number for rows in inputs for number in rows.operators)),
+            tables,
+        )
         if node.kind != "UnionExec":
-            columns = {number: term for rows in inputs for number, term in rows.columns.items()}
-            if len(inputs) == 2 and not all(rows.sources for rows in inputs):
-                filters = (*filters, _spell_join(node, *inputs))
-            return _Rows(columns, sources, filters, tables)
+            joined = len(inputs) == 2 and not all(rows.sources for rows in inputs)
+            return both.narrow(Term(_spell_join(node, *inputs))) if joined else both
         places = zip(*(rows.columns.values() for rows in inputs), strict=True)
         united = (unite([(rows.sources, term) for rows, term in zip(inputs, terms, strict=True)]) for terms in places)
-        return _Rows(dict(zip(inputs[0].columns, united, strict=True)), sources, filters, tables)
+        return replace(both, columns=dict(zip(inputs[0].columns, united, strict=True)))
 
     def _apply(self, node: _Node, rows: _Rows) -> _Rows:
         fields = node.fields
         if not rows.sources and (node.kind in _OF_A_TABLE or node.kind.endswith("AggregateExec")):
             step = f"{spell_step(_name_step(node.kind), fields, rows.columns)} of [{', '.join(rows.tables)}]"
-            rows = replace(rows, filters=tuple(dict.fromkeys((*rows.filters, step))))
+            rows = rows.narrow(Term(step))
         match node.kind:
             case "WindowExec":
                 return replace(rows, columns={**rows.columns, **_project(fields["windowExpression"], rows.columns)})
@@ -201,7 +241,8 @@ class _Reader:
                 return replace(rows, columns=_project(fields["projectList"], rows.columns))
             case "FilterExec":
                 conditions = tuple(split_condition(read_term(fields["condition"], rows.columns)))
-                return replace(rows, filters=tuple(dict.fromkeys((*rows.filters, *conditions))))
+                self.infers |= any(term.kind == "IsNotNull" for term in conditions)
+                return rows.narrow(*conditions)
             case "ExpandExec":
                 projections = zip(*(read_terms(each, rows.columns) for each in fields["projections"]), strict=True)
                 ids = [id_of(nodes) for nodes in fields["output"]]
@@ -212,12 +253,13 @@ class _Reader:
                     id_of(nodes): Term(f"{generator.text}.{number}", nodes[0]["dataType"], "Generator")
                     for number, nodes in enumerate(fields["generatorOutput"])
                 }
-                return replace(rows, columns={**_project(fields["requiredChildOutput"], rows.columns), **new})
+                how = Term(f"{generator.text}{' OUTER' * (fields['outer'] is True)}")
+                columns = {**_project(fields["requiredChildOutput"], rows.columns), **new}
+                return replace(rows, columns=columns, conditions=(*rows.conditions, how))
             case kind if "MapIn" in kind and "func" in fields:  # a function of whole batches of rows
-                function = read_term(fields["func"], rows.columns).text
-                return replace(rows, filters=tuple(dict.fromkeys((*rows.filters, function))))
+                return rows.narrow(Term(read_term(fields["func"], rows.columns).text))
             case "MapPartitionsExec":
-                return replace(rows, filters=tuple(dict.fromkeys((*rows.filters, "mapPartitions?"))))
+                return rows.narrow(Term("mapPartitions?"))
             case "EventTimeWatermarkExec":
                 column = read_term(fields["eventTime"], rows.columns).text
                 self.watermarks.append(DescribedWatermark(column, int(node.java.delayMs())))
@@ -231,10 +273,21 @@ class _Reader:
                 return replace(rows, columns=_project(fields["resultExpressions"], {**rows.columns, **results}))
         return rows
 
+    def _is_understood(self, node: _Node) -> bool:
+        """Tell whether ckpt knows which of its rows a node emits."""
+        if not node.children or node.kind in _UNDERSTOOD or self._writer.isInstance(node.java):
+            return True
+        if len(node.children) == 2:
+            return "Join" in node.kind or node.kind == "CartesianProductExec"
+        return any(part in node.kind for part in (*_BETWEEN, "EvalPython", "MapIn"))
+
     def _read_operator(self, node: _Node, inputs: list[_Rows]) -> DescribedOperator:
         fields, rows = node.fields, inputs[0]
         operator = DescribedOperator(
-            node.java.shortName(), filters=tuple(sorted(text for each in inputs for text in each.filters))
+            node.java.shortName(),
+            filters=tuple(sorted(text for each in inputs for text in each.filters)),
+            conditions=tuple(drop_implied([term for each in inputs for term in each.conditions])),
+            inputs=tuple(sorted({number for each in inputs for number in each.operators})),
         )
         match node.kind:
             case "StateStoreSaveExec" | "SessionWindowStateStoreSaveExec":
@@ -351,7 +404,7 @@ def _spell_join(node: _Node, left: _Rows, right: _Rows) -> str:
     keys = [read_terms(fields.get(name), rows.columns) for name, rows in (("leftKeys", left), ("rightKeys", right))]
     conditions = [f"({' = '.join(sorted(term.text for term in pair))})" for pair in zip(*keys, strict=True)]
     if fields.get("condition"):
-        conditions += split_condition(read_term(fields["condition"], {**left.columns, **right.columns}))
+        conditions += drop_not_null(split_condition(read_term(fields["condition"], {**left.columns, **right.columns})))
     tables = ", ".join(table for rows in (left, right) if not rows.sources for table in rows.tables)
     return f"{read_object(fields['joinType'])} join[{tables}] on {' AND '.join(sorted(conditions)) or 'nothing'}"
 

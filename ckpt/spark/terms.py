@@ -5,7 +5,7 @@ columns in between does not show. No table of functions: a function is its class
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ _INFIX = {
 _MIRRORED = {"GreaterThan": "LessThan", "GreaterThanOrEqual": "LessThanOrEqual"}
 _RENAMED = {"TimeAdd": "TimestampAddInterval"}  # before Spark 4.1
 _COMMUTATIVE = frozenset({"Add", "Multiply", "And", "Or", "EqualTo", "EqualNullSafe"})
+_COMPARING = frozenset({"EqualTo", "LessThan", "LessThanOrEqual"})
 _TRANSPARENT = frozenset({"Alias", "KnownNullable", "KnownNotNull", "KnownFloatingPointNormalized"})
 _HIDDEN = frozenset(
     {
@@ -173,13 +174,29 @@ def column_of_source(name: str, source: int | str, data_type: Json) -> Term:
     return Term(f"{_escape(name)}@{at}", data_type, "Column")
 
 
-def split_condition(term: Term) -> Iterator[str]:
-    """The conditions that have to hold together; not ``IS NOT NULL``, which Spark adds for what follows."""
+def split_condition(term: Term) -> Iterator[Term]:
+    """The conditions that have to hold together."""
     if term.kind == "And":
         for child in term.children:
             yield from split_condition(child)
-    elif term.kind != "IsNotNull":
-        yield term.text
+    else:
+        yield term
+
+
+def drop_not_null(conditions: Iterable[Term]) -> tuple[str, ...]:
+    """Conditions without ``IS NOT NULL``, which Spark adds for what follows."""
+    return tuple(term.text for term in conditions if term.kind != "IsNotNull")
+
+
+def drop_implied(conditions: Sequence[Term]) -> list[str]:
+    """Conditions without ``IS NOT NULL`` of what another one compares: that is never true of NULL."""
+    compared = {child.text for term in conditions if term.kind in _COMPARING for child in term.children}
+    texts = {
+        f"{term.children[0].text} IS NOT NULL" if term.kind == "IsNotNull" else term.text
+        for term in conditions
+        if term.kind != "IsNotNull" or term.children[0].text not in compared
+    }
+    return sorted(texts)
 
 
 def unite(branches: list[tuple[tuple[int, ...], Term]]) -> Term:

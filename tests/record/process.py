@@ -62,6 +62,7 @@ ROLES = {
     "failed-programs": Role("tests.inspection.explain.programs:answer", "tests.inspection.explain.programs:session"),
     "side-by-side": Role("tests.new.rewrite.queries_side_by_side:answer", conf=SIDE_BY_SIDE),
     "merge": Role("tests.new.rewrite.merged_queries:answer", conf=ONE_CORE),
+    "evolve-pairs": Role("tests.new.evolve.pairs:answer"),
     "evolve": Role("tests.new.evolve.running:answer"),
     "states": Role("tests.state.native.states:answer", conf=WITH_TIME),
     "logs": Role("tests.formats.ask_spark:answer", conf=ONE_CORE),

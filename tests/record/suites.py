@@ -32,6 +32,7 @@ MODULES = {
     "rewrite-salvage": "tests.new.rewrite.salvaged:SUITE",
     "rewrite-merge": "tests.new.rewrite.merged:SUITE",
     "evolve": "tests.new.evolve.record:SUITE",
+    "evolve-pairs": "tests.new.evolve.pairs:SUITE",
     "evolve-tables": "tests.new.evolve.tables:SUITE",
     "states": "tests.state.native.states:SUITE",
     "logs": "tests.formats.spark_answers:SUITE",

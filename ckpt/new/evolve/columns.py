@@ -33,7 +33,7 @@ from ckpt.query.compare_queries import (
     bare,
     find_longer_gap,
     is_coarser,
-    judge_window,
+    is_event_time,
     spell,
     takes_values,
 )
@@ -41,7 +41,6 @@ from ckpt.query.description import DescribedAggregate, DescribedOperator, spell_
 from ckpt.state.reading.columns import flat_columns
 
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
-_EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
@@ -68,14 +67,14 @@ def plan_columns(
     old: DescribedOperator | None,
     compared: Sequence[PartComparison],
     choices: ColumnChoices,
-    watermark_ms: int,
+    *,
+    avro: bool = False,
 ) -> ColumnPlan:
     """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
 
     ``old`` wrote the state, where that is known, and was ``compared`` then. Raises NoWay.
     """
-    parts = tuple(judge_window(part, old, wants, watermark_ms) for part in compared)
-    planner = _ColumnPlanner(has, wants, old, parts, choices)
+    planner = _ColumnPlanner(has, wants, old, tuple(compared), choices, avro)
     plan = planner.plan()
     known = wants.metadata_version == (2 if has.schema_paths else 1)
     mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
@@ -123,6 +122,7 @@ class _ColumnPlanner:
     old: DescribedOperator | None  # None: nobody knows what the state is computed from
     parts: tuple[PartComparison, ...]  # of both operators
     choices: ColumnChoices
+    avro: bool = False  # variables are encoded so
 
     def refuse(self, why: str | Words) -> NoWay:
         return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
@@ -142,7 +142,9 @@ class _ColumnPlanner:
         if name == OperatorName.JOIN:
             return self._plan_join(pairs)
         if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
-            return ColumnPlan(*plan_variables(self.has, self.wants, self.choices, self.refuse))
+            stores, parts = plan_variables(self.has, self.wants, self.choices, self.refuse, avro=self.avro)
+            of_rows = (part for part in self.parts if part.kind is PartKind.ROWS)
+            return ColumnPlan(stores, (*parts, *of_rows))
         for part in self.parts:
             if part.kind is not PartKind.ROWS and (part.silent or part.old != part.new):
                 raise self._refuse_part(part, ", and ckpt does not change columns of this operator")
@@ -276,7 +278,7 @@ class _ColumnPlanner:
         for before, (name, _) in enumerate(named_fields(sides.old.key_schema)):
             if before in taken:
                 continue
-            if _EVENT_TIME in _get_metadata(fields[before]):
+            if is_event_time(fields[before]):
                 raise self.refuse(BOOK.text("evolve_key_gone", gone=name))
             why = f"key column {name} is gone: keys that differed only there are one"
             if expires:

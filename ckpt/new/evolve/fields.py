@@ -13,6 +13,7 @@ from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import ColumnFamily, Json, Operator, StateVariable
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.origins import ColumnChoices, ColumnOrigin, FamilyColumns, StoreColumns, is_nullable
+from ckpt.query.compare_checkpoint import can_read_avro
 from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, takes_values
 from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
 
@@ -117,7 +118,7 @@ def _join(path: str, name: str) -> str:
 
 
 def plan_variables(
-    has: Operator, wants: DescribedOperator, choices: ColumnChoices, refuse: Refuse
+    has: Operator, wants: DescribedOperator, choices: ColumnChoices, refuse: Refuse, *, avro: bool = False
 ) -> tuple[tuple[StoreColumns, ...], tuple[PartComparison, ...]]:
     """Plan the variables of transformWithState: the stores that change, and what is known of each. Raises NoWay."""
     planner = FieldPlanner(choices, refuse)
@@ -125,6 +126,7 @@ def plan_variables(
     new = {variable.name: variable for variable in list_variables(wants.properties)}
     sources = _match_variables(old, new, choices, refuse)
     described = {family.name: family for store in wants.stores for family in store.families}
+    old_values = {family.name: family.value_schema for store in has.stores for family in store.column_families}
     stores, gone = [], [variable for name, variable in old.items() if name not in sources.values()]
     for store in has.stores:
         families: list[FamilyColumns] = []
@@ -134,6 +136,9 @@ def plan_variables(
             if source is None:
                 continue
             _check_variable(old[source], variable, refuse)
+            if avro and source == name:
+                _check_avro(there[name], described[name], refuse)
+                continue
             families += _plan_families(there, described, old[source], name, planner)
         if any(family.changes for family in families):
             families += [
@@ -149,7 +154,9 @@ def plan_variables(
             part = PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, f"variable {name} is new")
         else:
             renamed = "" if source == name else f", from {source}"
-            why = f"variable {name} keeps its rows{renamed}; ckpt does not see what code makes of them"
+            by_spark = avro and described[name].value != old_values.get(name)
+            evolved = ", whose fields Spark itself adds (NULL), removes and widens: start the query" * by_spark
+            why = f"variable {name} keeps its rows{renamed}{evolved}; ckpt does not see what code makes of them"
             part = PartComparison(PartKind.VALUE, number, number, Knowledge.UNKNOWN, why)
         planner.parts.append(part)
     for variable in gone:
@@ -157,6 +164,12 @@ def plan_variables(
         why = f"variable {variable.name} is gone{stays}"
         planner.parts.append(PartComparison(PartKind.VALUE, 0, None, Knowledge.UNKNOWN, why))
     return tuple(stores), tuple(planner.parts)
+
+
+def _check_avro(has: ColumnFamily, wants: DescribedFamily, refuse: Refuse) -> None:
+    if not can_read_avro(wants.value, has.value_schema):
+        types = f"{bare(wants.value)}, in the state {bare(has.value_schema)}"
+        raise refuse(f"variable {wants.name} is {types}: Avro does not read one as the other")
 
 
 def _match_variables(

@@ -3,7 +3,7 @@
 Spark numbers them from the sink on, so that one more in the middle renumbers others (``IncrementalExecution``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ckpt.advice import join, plain
@@ -125,11 +125,11 @@ def judge_operators(
     old: QueryDescription | None,
     compared_operators: Sequence[OperatorComparison],
     choices: ColumnChoices,
-    watermark_ms: int,
+    avro: Collection[int] = (),
 ) -> Iterator[OperatorChange]:
     """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
 
-    ``compared_operators`` are those of both queries where the old one is known; the watermark is of the newest batch.
+    ``compared_operators`` are those of both queries where the old one is known; variables of ``avro`` are Avro.
     """
     parts = {pair.new: pair.parts for pair in compared_operators}
     by_id = {operator.id: operator for operator in there}
@@ -139,7 +139,9 @@ def judge_operators(
             continue
         compared = parts.get(change.new, ())
         wrote = old.operators[change.old] if change.new in parts and old is not None and old.operators else None
-        plan = plan_columns(by_id[change.old], query.operators[change.new], wrote, compared, choices, watermark_ms)
+        plan = plan_columns(
+            by_id[change.old], query.operators[change.new], wrote, compared, choices, avro=change.old in avro
+        )
         if wrote is None and not plan.stores:
             yield change
             continue

@@ -19,7 +19,7 @@ from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_ope
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
-from ckpt.query.compare_checkpoint import find_misfit
+from ckpt.query.compare_checkpoint import encodes_as_avro, find_misfit, watermark_of
 from ckpt.query.compare_queries import Knowledge, compare_signatures, find_worst
 from ckpt.query.description import QueryDescription
 from ckpt.restart.remedies import commit_planned
@@ -146,11 +146,11 @@ def _match_operators(
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
-        compared = compare_signatures(old, query, pair_kept(sources), pair_kept(changes)) if old else ()
+        pairs = pair_kept(sources), pair_kept(changes)
+        compared = compare_signatures(old, query, *pairs, watermark_of(checkpoint)) if old else ()
         columns = ColumnChoices(parse_mapping(options.map_column), options.default)
-        newest = checkpoint.offsets.newest
-        watermark_ms = newest.metadata.watermark_ms if newest is not None and newest.metadata is not None else 0
-        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, watermark_ms))
+        avro = {each.id for each in checkpoint.operators if encodes_as_avro(checkpoint, each, query.spark)}
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, avro))
         columns.check_used()
         return judged
     if checkpoint.stateful is False:

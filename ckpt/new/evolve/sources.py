@@ -19,11 +19,12 @@ from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.query.compare_checkpoint import has_pattern, is_given_name
-from ckpt.query.compare_queries import Knowledge
+from ckpt.query.compare_checkpoint import find_new_topics, has_pattern, is_given_name, watermark_of
+from ckpt.query.compare_queries import Knowledge, drops_late_rows, find_worst
 from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.storage import Storage
 from ckpt.storage.locations import is_inside
+from ckpt.texts import instant
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """Names that Spark takes (``DataStreamReader.name``)."""
@@ -122,7 +123,25 @@ def match_sources(
     why = "its offset is left out"
     changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
     unread = {view.index for view in there if view.offset is None}
-    return tuple(_judge_change(replace(change, unread=change.old in unread), checkpoint) for change in changes)
+    changes = [_judge_change(replace(change, unread=change.old in unread), checkpoint) for change in changes]
+    watermark_ms = watermark_of(checkpoint)
+    if not drops_late_rows(query, watermark_ms):
+        return tuple(changes)
+    views = {view.index: view for view in there}
+    return tuple(_judge_late_rows(change, query, views, watermark_ms) for change in changes)
+
+
+def _judge_late_rows(
+    change: SourceChange, query: QueryDescription, there: Mapping[int, SourceView], watermark_ms: int
+) -> SourceChange:
+    """Say of rows that the query has not read yet that those older than the watermark are dropped."""
+    has = None if change.old is None or change.is_new else there[change.old]
+    more = frozenset[str]() if change.new is None else find_new_topics(query.sources[change.new], has)
+    if not (change.is_new or more):
+        return change
+    what = f"of {', '.join(sorted(more))}" if more else "of it"
+    why = BOOK.text("evolve_late_rows", why=change.why, what=one_line(what), watermark=instant(watermark_ms))
+    return replace(change, verdict=find_worst((change.verdict, Knowledge.FROM_NOW_ON)), why=why)
 
 
 def resume_sources(

@@ -30,6 +30,7 @@ def aggregate(sql: str, kind: str = "long", *, known: bool = True) -> DescribedA
 
 
 def query(operator: DescribedOperator, *sources: DescribedSource, spark: Spark = Spark.V4_2) -> QueryDescription:
+    operator = replace(operator, conditions=operator.filters or ())
     return QueryDescription(spark, "update", sources or (SOURCE,), (operator,), None, None, {}, (), {})
 
 
@@ -104,7 +105,7 @@ def test_keys_are_widened_dropped_and_added() -> None:
 
 @pytest.mark.parametrize(
     ("length", "slide", "verdict"),
-    [(20, 20, Knowledge.UNKNOWN), (5, 5, Knowledge.IMPOSSIBLE), (20, 10, Knowledge.IMPOSSIBLE)],
+    [(20, 20, Knowledge.FULL), (5, 5, Knowledge.IMPOSSIBLE), (20, 10, Knowledge.IMPOSSIBLE)],
 )
 def test_a_longer_window_may_be_made_of_old_ones(length: int, slide: int, verdict: Knowledge) -> None:
     old, new = (
@@ -171,7 +172,7 @@ def test_options_of_a_reader_decide_what_depends_on_them(
 
 def test_a_condition_is_read_otherwise_too() -> None:
     old, new = (reading(timezone=zone) for zone in ("UTC", "Asia/Tokyo"))
-    counts = (replace(grouped(COUNT, keys=()), filters=("(v@0 < 3)",)),)
+    counts = (replace(grouped(COUNT, keys=()), conditions=("(v@0 < 3)",)),)
     assert compared(replace(old, operators=counts), replace(new, operators=counts)) == [OTHER_ROWS]
 
 
@@ -206,7 +207,7 @@ def test_a_description_of_an_older_ckpt_is_never_full() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "verdict"),
     [
-        ("4 seconds", "1 minutes 5.5 seconds", Knowledge.UNKNOWN),
+        ("4 seconds", "1 minutes 5.5 seconds", Knowledge.FULL),
         ("1 minutes", "59 seconds", Knowledge.IMPOSSIBLE),
         ("1 days", "2 days", Knowledge.IMPOSSIBLE),
         ("v@0", "9 seconds", Knowledge.IMPOSSIBLE),

@@ -36,7 +36,10 @@ def archive(minor: str) -> zipfile.ZipFile:
 
 @cache
 def described(minor: str, name: str) -> QueryDescription:
-    return parse_query(json.loads(archive(minor).read(f"queries/{name.replace(': ', '-')}.json")))
+    """A recorded query, as a later ckpt describes it: with conditions."""
+    query = parse_query(json.loads(archive(minor).read(f"queries/{name.replace(': ', '-')}.json")))
+    own = query.operators or ()
+    return replace(query, operators=tuple(replace(each, conditions=each.filters) for each in own))
 
 
 @pytest.fixture(scope="module")

@@ -320,6 +320,7 @@ def describe_aggregates(
         keys=tuple(DescribedExpression(f"{name}@0", kind) for name, kind in key),
         aggregates=functions,
         filters=(),
+        conditions=(),
     )
     QueryDescription(Spark.V4_2, "update", (RATE,), (operator,), None, None, {}, None, {}).write(str(path))
     return path
