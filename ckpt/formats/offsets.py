@@ -64,6 +64,15 @@ def format_offset_log(log: OffsetLog) -> bytes:
     return "\n".join(lines).encode("utf-8")
 
 
+def drop_watermark(log: OffsetLog) -> OffsetLog:
+    """An offset file of a query that keeps no state, for which no watermark ever rises."""
+    if log.metadata is None or log.metadata.watermark_ms == 0:
+        return log
+    fields = {**fields_of(json_of(_metadata_text(log.metadata))), "batchWatermarkMs": 0}
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    return replace(log, metadata=replace(log.metadata, watermark_ms=0, text=text))
+
+
 def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
     """An offset file with the version and the recorded settings of a query whose sources have names, or have none.
 

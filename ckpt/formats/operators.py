@@ -41,6 +41,8 @@ TIMERS = "TimerState"  # the kind under which Spark names the timers among the s
 OPERATORS = frozenset(OperatorName)
 AGGREGATIONS = frozenset({OperatorName.AGGREGATION, OperatorName.REAL_TIME_AGGREGATION})
 TRANSFORM_WITH_STATE = frozenset(name for name in OperatorName if name.startswith("transformWithState"))
+IN_PYTHON = frozenset({OperatorName.TRANSFORM_IN_PANDAS, OperatorName.TRANSFORM_IN_PYTHON})
+"""Operators with one form of state, whose functions get pandas frames or rows."""
 RUN_FUNCTIONS = TRANSFORM_WITH_STATE | {OperatorName.GROUPS, OperatorName.GROUPS_IN_PANDAS}
 """Operators whose state is what code of users makes of it."""
 BY_WHOLE_KEY = frozenset(
@@ -130,6 +132,16 @@ def rename_variables(data: bytes, names: Mapping[str, str | None]) -> bytes:
     variables = properties.get("stateVariables", [])
     renamed = ({**each, "stateName": names.get(each["stateName"], each["stateName"])} for each in variables)
     properties["stateVariables"] = [each for each in renamed if each["stateName"] is not None]
+    record["operatorPropertiesJson"] = json.dumps(properties, separators=(",", ":"), ensure_ascii=False)
+    return line + b"\n" + json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def restate_operator(data: bytes, name: str, modes: Mapping[str, str]) -> bytes:
+    """A file of operator metadata with another name and other modes, such as ``timeMode``. Raises as above."""
+    line, _, body = data.partition(b"\n")
+    record = json.loads(body)
+    record["operatorInfo"]["operatorName"] = name
+    properties = {**json.loads(record.get("operatorPropertiesJson") or "{}"), **modes}
     record["operatorPropertiesJson"] = json.dumps(properties, separators=(",", ":"), ensure_ascii=False)
     return line + b"\n" + json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
 

@@ -116,11 +116,13 @@ class EvolveReport(ChangeReport[EvolvePlan]):
     def own_part(self) -> Iterator[Block]:
         if not self.plan.sources:
             return
-        yield Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}")
-        yield Cases(tuple(_tabulate_part(source, source.change) for source in self.plan.sources))
+        planned = self._refusal is None
+        yield Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}" if planned else "")
+        yield Cases(tuple(_tabulate_part(source, source.change, planned=planned) for source in self.plan.sources))
         if self.plan.operators:
             yield Heading("Operators", "that keep state, by their ids")
-            yield Cases(tuple(_tabulate_part(part, f"{part.change} {part.name}") for part in self.plan.operators))
+            parts = ((part, f"{part.change} {part.name}") for part in self.plan.operators)
+            yield Cases(tuple(_tabulate_part(part, change, planned=planned) for part, change in parts))
         for operator in self.plan.operators:
             if operator.stores:
                 yield Heading("Columns", f"of operator {operator.new}, {operator.name}: old place, new place")
@@ -176,7 +178,9 @@ def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
     return " -> ".join(places), part.kind, part.verdict, str(part.why)
 
 
-def _tabulate_part(part: QueryChange, change: str) -> tuple[str, ...]:
+def _tabulate_part(part: QueryChange, change: str, *, planned: bool) -> tuple[str, ...]:
+    """Show a part; of what is left out, or not planned, nothing is full."""
     old = "-" if part.old is None else str(part.old)
     new = "-" if part.new is None else str(part.new)
-    return f"{old} -> {new}", change, part.verdict, str(part.why)
+    full = part.verdict is Knowledge.FULL and (part.new is None or not planned)
+    return f"{old} -> {new}", change, "-" if full else part.verdict, str(part.why)

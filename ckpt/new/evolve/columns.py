@@ -26,6 +26,7 @@ from ckpt.new.evolve.origins import (
     is_nullable,
 )
 from ckpt.query.aggregates import MADE_OF, Merge, find_element, find_merge
+from ckpt.query.compare_checkpoint import fits_schema
 from ckpt.query.compare_queries import (
     Knowledge,
     PartComparison,
@@ -104,6 +105,12 @@ class _StorePair:
         pairs = (self.old.key_schema, self.new_key) if word == "key" else (self.old.value_schema, self.new_value)
         old, new = (list(named_fields(schema)) for schema in pairs)
         return old, new
+
+    def fits(self, word: str) -> bool:
+        """Tell whether Spark reads the old columns as the new ones: a column that may be NULL now had no NULL."""
+        if word == "key":
+            return fits_schema(self.new_key, self.old.key_schema)
+        return fits_schema(self.new_value, self.old.value_schema)
 
     def name_columns(self, word: str) -> tuple[dict[str, int], dict[str, int]]:
         """Map the names that ``ckpt state show`` gives the old and new columns of keys or values to their places."""
@@ -265,7 +272,7 @@ class _ColumnPlanner:
         taken = {origin.old for origin in origins}
         judged += self._judge_gone_keys(sides, taken)
         coarser = any(origin.window for origin in origins)
-        changed = tuple(origins) if coarser else _drop_same(origins, old, new)
+        changed = tuple(origins) if coarser else _drop_same(origins, sides, "key")
         if changed is not None and not old:
             raise self.refuse("its groups are not in the state: all rows are in one group there")
         return changed, coarser or len(taken - {None}) < len(old), tuple(judged)
@@ -312,7 +319,7 @@ class _ColumnPlanner:
         aggregates = self.wants.aggregates
         if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
             if _have_types(old, new) and (self.old is None or aggregates is None):
-                return None, ()
+                return _drop_same([*map(ColumnOrigin, range(len(new)))], sides, "value"), ()
             raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
         starts = self._match_aggregates(sides, aggregates, old)
         origins: list[ColumnOrigin] = []
@@ -341,7 +348,7 @@ class _ColumnPlanner:
             names = enumerate(name for name, _ in old)
             gone = [PartComparison(PartKind.VALUE, at, None, Knowledge.FULL, f"{name} is gone") for at, name in names]
         judged += [part for part in gone if part.old not in kept]
-        return _drop_same(origins, old, new), tuple(judged)
+        return _drop_same(origins, sides, "value"), tuple(judged)
 
     def _derive(self, aggregate: DescribedAggregate, places: Sequence[int]) -> Iterator[ColumnOrigin]:
         """List the columns of a function that is made of others, which are at these places of the old query."""
@@ -487,7 +494,7 @@ class _ColumnPlanner:
     def _widen_key(self, sides: _StorePair) -> tuple[ColumnOrigin, ...] | None:
         """Plan the key columns of a store of a join, each in its place; None where they stay as they are."""
         old, new = sides.list_columns("key")
-        if _have_types(old, new):
+        if _have_types(old, new) and sides.fits("key"):
             return None
         if len(old) != len(new):
             raise self.refuse("the number of its keys differs, and ckpt only widens the keys of a join")
@@ -510,7 +517,7 @@ class _ColumnPlanner:
             if flags[1]:
                 matching = {**matching, len(new) - 1: len(old) - 1 if flags[0] else None}
         elif _have_types(old, new):
-            return None, []
+            return _drop_same([*map(ColumnOrigin, range(len(new)))], sides, "value"), []
         else:
             own, matching = [], self._match_side_names(old, new, side)
             for number, ordinal in matching.items():
@@ -529,7 +536,7 @@ class _ColumnPlanner:
             elif not nullable[number]:
                 raise self.refuse(BOOK.text("evolve_never_null", column=name, side=side))
             origins.append(ColumnOrigin(ordinal))
-        return _drop_same(origins, old, new), own
+        return _drop_same(origins, sides, "value"), own
 
     def _match_side_names(
         self, old: list[tuple[str, Json]], new: list[tuple[str, Json]], side: str
@@ -559,11 +566,10 @@ def _have_types(old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]
     return [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
 
 
-def _drop_same(
-    origins: Sequence[ColumnOrigin], old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]]
-) -> tuple[ColumnOrigin, ...] | None:
+def _drop_same(origins: Sequence[ColumnOrigin], sides: _StorePair, word: str) -> tuple[ColumnOrigin, ...] | None:
     """Return the origins of columns; None where all stay as they are."""
-    same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new)
+    old, new = sides.list_columns(word)
+    same = [origin.old for origin in origins] == list(range(len(old))) and _have_types(old, new) and sides.fits(word)
     return None if same else tuple(origins)
 
 

@@ -12,7 +12,7 @@ from ckpt.changes.steps import FileStep, must_fit, plan_unread_removals, plan_wr
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.file_logs import name_folder, source_folder
 from ckpt.checkpoint.sources.registry import in_order
-from ckpt.formats.offsets import format_for_names, format_offset_log
+from ckpt.formats.offsets import drop_watermark, format_for_names, format_offset_log
 from ckpt.model import OffsetLog, SourceOffset
 from ckpt.new.evolve.sources import SourceChange, pair_kept
 from ckpt.query.description import QueryDescription
@@ -38,7 +38,8 @@ def plan_logs(
             continue
         if not has_names(log) and len(log.sources) != len(newest.sources):
             continue  # of a query with other sources, further back than a start looks
-        data = format_offset_log(_change_offsets(log, newest, query, changes, named=named))
+        after = _change_offsets(log, newest, query, changes, named=named)
+        data = format_offset_log(drop_watermark(after) if query.operators == () and checkpoint.operators else after)
         if data != format_offset_log(log):
             yield from plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data)
 

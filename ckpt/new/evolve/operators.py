@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ckpt.advice import join, plain
 from ckpt.changes.plan import NoWay
 from ckpt.errors import UsageError
-from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.operators import IN_PYTHON, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.model import Operator
 from ckpt.new.evolve.book import BOOK, ask_old
 from ckpt.new.evolve.columns import plan_columns
@@ -27,6 +27,7 @@ class OperatorChange(QueryChange):
     name: str
     parts: tuple[PartComparison, ...] = ()  # columns and conditions, where the old query is known or columns change
     stores: tuple[StoreColumns, ...] = ()  # whose columns change
+    restated: bool = False  # its metadata gets another name or another mode
 
 
 def match_operators(
@@ -66,7 +67,7 @@ def _read_mapping(
         if int(new) in old_of:
             raise UsageError.of("{--map-operator} names operator {new} of the query twice", new=new)
         old_of[int(new)] = None if old == "-" else int(old)
-        if old != "-" and ids[old].name not in (None, wanted[int(new)].name):
+        if old != "-" and not _is_kind(ids[old].name, wanted[int(new)].name):
             raise NoWay(f"operator {old} of the checkpoint is of another kind than operator {new} of the query")
     return old_of
 
@@ -83,9 +84,10 @@ def _find_old(
     if fitting:
         ids = ", ".join(str(operator.id) for operator in fitting)
         raise NoWay(BOOK.text("evolve_which_operator", new=new, kind=wants.name, ids=ids, asked=ask))
-    same_kind = [operator for operator in free if operator.name == wants.name]
+    same_kind = [operator for operator in free if operator.name is not None and _is_kind(operator.name, wants.name)]
     alike = [operator for operator in same_kind if not any(_fits(operator, other) for other in wanted)]
-    changed = [other for other in wanted if other.name == wants.name and not any(_fits(has, other) for has in free)]
+    kind = [other for other in wanted if _is_kind(other.name, wants.name)]
+    changed = [other for other in kind if not any(_fits(has, other) for has in free)]
     if len(alike) == len(changed) == 1:
         return alike[0].id
     if alike:
@@ -94,10 +96,15 @@ def _find_old(
     return None
 
 
+def _is_kind(has: str | None, wants: str) -> bool:
+    """Tell whether an operator may take the state of one with this name."""
+    return has in (None, wants) or {has, wants} <= IN_PYTHON
+
+
 def _fits(has: Operator, wants: DescribedOperator) -> bool:
     """Tell whether Spark takes the state of one operator for that of another."""
-    if has.name not in (None, wants.name) or not wants.stores:  # before 4.0 Spark describes neither
-        return has.name in (None, wants.name)
+    if not _is_kind(has.name, wants.name) or not wants.stores:  # before 4.0 Spark describes neither
+        return _is_kind(has.name, wants.name)
     if {store.name for store in has.stores} != {store.name for store in wants.stores}:
         return False
     with_values = wants.name != OperatorName.DEDUPLICATION  # Spark does not compare the values of these
@@ -116,6 +123,27 @@ def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     change = PartChange.SAME if old == new else PartChange.MOVED
     why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
     return OperatorChange(change, old, new, Knowledge.UNKNOWN, why, name)
+
+
+def list_modes(wants: DescribedOperator) -> dict[str, str]:
+    """List the modes of transformWithState as its metadata names them."""
+    modes = {"timeMode": wants.time_mode, "outputMode": wants.output_mode}
+    return {name: mode for name, mode in modes.items() if mode is not None}
+
+
+def _is_restated(has: Operator, wants: DescribedOperator) -> bool:
+    """Tell whether only the metadata of transformWithState has to change. Raises NoWay for a mode that has timers."""
+    if has.name not in IN_PYTHON or not isinstance(has.properties, dict):
+        return False
+    modes = {name: has.properties.get(name) for name in list_modes(wants)}
+    if modes == list_modes(wants):
+        return has.name != wants.name
+    if wants.time_mode != modes.get("timeMode") and modes.get("timeMode") not in ("None", "NoTime"):
+        mode = modes.get("timeMode")
+        raise NoWay(
+            f"operator {has.id} ({wants.name}): time mode {wants.time_mode}, in the state {mode}, with its timers"
+        )
+    return True
 
 
 def judge_operators(
@@ -139,10 +167,10 @@ def judge_operators(
             continue
         compared = parts.get(change.new, ())
         wrote = old.operators[change.old] if change.new in parts and old is not None and old.operators else None
-        plan = plan_columns(
-            by_id[change.old], query.operators[change.new], wrote, compared, choices, avro=change.old in avro
-        )
-        if wrote is None and not plan.stores:
+        has, wants = by_id[change.old], query.operators[change.new]
+        plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro)
+        restated = _is_restated(has, wants)
+        if wrote is None and not plan.stores and not restated:
             yield change
             continue
         verdict = find_worst(part.verdict for part in plan.parts)
@@ -150,4 +178,6 @@ def judge_operators(
         reasons = (part.why for part in plan.parts if part.verdict is verdict)
         why = plain(keeps) if verdict is Knowledge.FULL else join(reasons, "; ")
         kind = PartChange.CHANGED if plan.stores else change.change
-        yield replace(change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores)
+        yield replace(
+            change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores, restated=restated
+        )

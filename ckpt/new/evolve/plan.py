@@ -107,7 +107,7 @@ def plan_evolution(
         operators = _match_operators(checkpoint, query, changes, options)
         plan = replace(plan, sources=changes, operators=operators)
         _check_changes(checkpoint, query, plan, options)
-        if any(change.old != change.new or change.stores for change in operators):
+        if any(change.old != change.new or change.stores or change.restated for change in operators):
             if into is None:
                 raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))

@@ -10,18 +10,23 @@ from uuid import uuid4
 from ckpt import settings
 from ckpt.advice import call, words
 from ckpt.changes.plan import NoWay
-from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals
+from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, refuse_rewrite
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.operators import format_operator_metadata, parse_operator_metadata, rename_variables
+from ckpt.formats.operators import (
+    format_operator_metadata,
+    parse_operator_metadata,
+    rename_variables,
+    restate_operator,
+)
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.formats.types import named_fields
 from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.new.book import BOOK
-from ckpt.new.evolve.operators import OperatorChange
+from ckpt.new.evolve.operators import OperatorChange, list_modes
 from ckpt.new.evolve.origins import StoreColumns, read_constant
 from ckpt.new.evolve.sources import pair_kept
 from ckpt.query.description import DescribedOperator, DescribedStore, QueryDescription
@@ -61,6 +66,7 @@ def plan_state(
         raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
     plan = _plan_rows(storage, checkpoint, query, changed) if changed else StatePlan()
     ids, written, empty = {**plan.ids}, [*plan.steps], []
+    restated = {change.new for change in changes if change.restated and not change.stores}
     for new, wants in enumerate(query.operators or ()):
         old = kept.get(new)
         if old is None:
@@ -71,15 +77,25 @@ def plan_state(
                 ids[new] = _make_ids(operator, partitions)
         elif new != old and new not in changed:
             written += _move_operator(storage, checkpoint, old, new)
+        if new in restated:
+            written += _restate(storage, checkpoint, new, wants)
     paths = {step.path for step in written}
     stays = {str(new) for new, old in kept.items() if new == old and new not in changed}
     left = [name for name in checkpoint.listing.subfolders(STATE) if name not in stays]
     removed = [path for name in left for path, _ in checkpoint.listing.walk(f"{STATE}/{name}") if path not in paths]
+    removed += [sidecar(path) for path in paths if checkpoint.listing.info(sidecar(path)) is not None]
     steps = {step.path: step for step in plan_unread_removals(checkpoint.listing, removed) if step.path not in paths}
-    commits = _renumber_commits(checkpoint, kept, ids)
+    commits = _renumber_commits(checkpoint, kept, ids, stateless=not query.operators)
     return replace(
         plan, steps=(*steps.values(), *replace_files(checkpoint, written), *commits), empty=tuple(empty), ids=ids
     )
+
+
+def _restate(storage: Storage, checkpoint: Checkpoint, new: int, wants: DescribedOperator) -> Iterator[FileStep]:
+    """Give the metadata of transformWithState another name and other modes; its state stays. Raises StorageError."""
+    for path, _ in checkpoint.listing.walk(f"{STATE}/{new}/_metadata"):
+        if not path.rpartition("/")[2].startswith("."):
+            yield FileStep(path, None, restate_operator(storage.read(path), wants.name, list_modes(wants)))
 
 
 def replace_files(checkpoint: Checkpoint, steps: Iterable[FileStep]) -> Iterator[FileStep]:
@@ -125,7 +141,7 @@ def _plan_rows(
         if operator.schema_paths:
             if operator.variables and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
                 raise NoWay("state variables are encoded as Avro, and only Spark changes their fields then")
-            steps += _describe_variables(storage, checkpoint, operator, changed[new])
+            steps += _describe_variables(storage, checkpoint, operator, changed[new], query.operators[new])
         else:
             steps += _describe_operator(query.operators[new], new, partitions)
     return StatePlan(tuple(steps), rows=chosen, form=form, columns=columns, numbers=numbers, ids=ids)
@@ -208,7 +224,7 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
 
 
 def _describe_variables(
-    storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange
+    storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange, wants: DescribedOperator
 ) -> Iterator[FileStep]:
     """Describe transformWithState with the new names and fields of its variables. Raises NoWay, StorageError."""
     families = {family.name: family for store in change.stores for family in store.families}
@@ -222,7 +238,9 @@ def _describe_variables(
         if path == newest or path.rpartition("/")[2].startswith("."):
             continue
         if inner.startswith("_metadata/"):
-            yield FileStep(path, None, rename_variables(storage.read(path), names))
+            renamed = rename_variables(storage.read(path), names)
+            stated = restate_operator(renamed, wants.name, list_modes(wants)) if change.restated else renamed
+            yield FileStep(path, None, stated)
         elif inner.startswith("_stateSchema/"):
             yield FileStep(path, None, storage.read(path))
     schemas = []
@@ -236,17 +254,23 @@ def _describe_variables(
 
 
 def _renumber_commits(
-    checkpoint: Checkpoint, kept: Mapping[int, int], added: Mapping[int, Sequence[Sequence[str]]]
+    checkpoint: Checkpoint, kept: Mapping[int, int], added: Mapping[int, Sequence[Sequence[str]]], *, stateless: bool
 ) -> Iterator[FileStep]:
-    """Name the state files of each operator under its new number (state store checkpoint format 2)."""
+    """Name the state files of each operator under its new number (state store checkpoint format 2).
+
+    Of a query that keeps no state any more there is no watermark either: it would show that state was lost.
+    """
     for batch in checkpoint.commits.ids:
         log = checkpoint.commits.readable(batch)
-        if log is None or not log.state_unique_ids:
+        if log is None or not (log.state_unique_ids or (stateless and log.next_watermark_ms)):
             continue
-        ids = {new: log.state_unique_ids[old] for new, old in kept.items() if old in log.state_unique_ids}
+        there = log.state_unique_ids or {}
+        ids = {new: there[old] for new, old in kept.items() if old in there}
         if batch == checkpoint.commits.latest:
             ids |= {new: tuple(map(tuple, names)) for new, names in added.items()}
         changed = replace(log, state_unique_ids=dict(sorted(ids.items())))
+        if stateless:  # as Spark writes it where no operator has a watermark
+            changed = replace(changed, next_watermark_ms=0)
         if not ids:
             changed = replace(changed, version=max(1, log.version if log.version > 2 else 1), state_unique_ids=None)
         path = f"{COMMITS}/{batch}"
