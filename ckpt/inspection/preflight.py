@@ -25,7 +25,7 @@ from ckpt.query.compare_checkpoint import (
     compare_sources,
     compare_with_old,
 )
-from ckpt.query.description import QueryDescription
+from ckpt.query.description import NOT_DESCRIBED, QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
@@ -37,12 +37,12 @@ from ckpt.versions import Spark
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
 _NOT_IN_A_CHECKPOINT = words(
-    "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, which columns "
-    "are aggregated, the type of a join, or user code: a change of these is not seen ({old}: the description of the "
-    "query that wrote it)",
+    "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, the output "
+    "mode, filters, which columns are aggregated, the type of a join, or user code: a change of these is not seen "
+    "({old}: the description of the query that wrote it)",
     old=Option("old"),
 )
-_NOT_IN_A_PLAN = "user code, and texts in lists of more than ten: a change of these is not seen"
+_NOT_IN_A_PLAN = f"{NOT_DESCRIBED}: a change of these is not seen"
 
 
 @dataclass(frozen=True, slots=True)

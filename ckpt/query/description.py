@@ -14,6 +14,11 @@ from ckpt.values import Value, parse_record
 from ckpt.versions import Spark
 
 SCHEMA = 1  # of ``query.json``
+NOT_DESCRIBED = (
+    "user code, the content of tables, random numbers and the clock, other settings of the session than those that are "
+    "described, the trigger, and the sink with its options"
+)
+"""What decides rows or values, and no description has."""
 
 
 @dataclass(frozen=True, slots=True)

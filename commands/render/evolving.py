@@ -12,6 +12,7 @@ from ckpt.new.evolve.operators import OperatorChange
 from ckpt.new.evolve.plan import EvolvePlan
 from ckpt.new.evolve.sources import QueryChange
 from ckpt.query.compare_queries import Knowledge, PartComparison
+from ckpt.query.description import NOT_DESCRIBED
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
@@ -57,7 +58,7 @@ class _Step(StepKeys):
     ]
 
 
-_RESULT = "verdict sources operators written batch query_id new_id files bytes sinks"
+_RESULT = "verdict sources operators not_compared written batch query_id new_id files bytes sinks"
 
 
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
@@ -69,6 +70,11 @@ class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", r
     verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
     sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
     operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
+    not_compared: Annotated[
+        tuple[str, ...],
+        "what no description has, and decides rows",
+        lambda plan: [NOT_DESCRIBED] if plan.operators else [],
+    ]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
         "what each kind does if queries on CHECKPOINT and on NEW both write to it",
@@ -127,6 +133,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             if operator.stores:
                 yield Heading("Columns", f"of operator {operator.new}, {operator.name}: old place, new place")
                 yield Cases(tuple(_tabulate_column(part) for part in operator.parts))
+        if self.plan.operators:
+            yield Heading("Not checked", f"{NOT_DESCRIBED}: a change of these is not seen")
         if self.plan.into is not None and not self.plan.new_id and self._refusal is None:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
@@ -143,6 +151,12 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.needs_acceptance:
             accept = self.request.but(accept_from_now_on=True)
             yield from show_call(accept, words("Accept that what is new knows rows from now on only."), writes=True)
+        elif self.plan.refused_operator is not None and self.plan.into is not None:
+            named = self.asked.get("map_operator")
+            mapped = (*(named if isinstance(named, tuple) else ()), f"-={self.plan.refused_operator}")
+            empty = self.request.but(map_operator=mapped, accept_from_now_on=True)
+            what = words("Let operator {id} begin empty: it forgets all rows of before.", id=self.plan.refused_operator)
+            yield from show_call(empty, what, writes=True)
         elif self.plan.instead and not self.receipt.problem:
             yield Next(self.plan.instead.steps)
         else:

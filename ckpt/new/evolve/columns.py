@@ -43,6 +43,7 @@ from ckpt.state.reading.columns import flat_columns
 
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
 _SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
+_NULL = "null"  # as a person writes the value of a new column
 _MATCHED = "matched"  # of a join side: whether a row was joined already
 
 
@@ -140,7 +141,9 @@ class _ColumnPlanner:
     def plan(self) -> ColumnPlan:
         for part in self.parts:
             if part.kind is PartKind.WINDOW and not self._has_longer_windows and self._longer_gap_us is None:
-                raise self._refuse_part(part, ". Spark would start and mix old and new values")
+                fits = all(sides.fits(word) for sides in self._pair_stores() for word in ("key", "value"))
+                spark = "start and mix old and new values" if fits else "refuse to start"
+                raise self._refuse_part(part, f". Spark would {spark}")
         name, pairs = self.wants.name, self._pair_stores()
         if name in _SINGLE:
             return self._plan_single(*pairs) if pairs else ColumnPlan((), self.parts)
@@ -251,7 +254,9 @@ class _ColumnPlanner:
             before, part = matching.get(number), why.get(number)
             text = self.choices.find_default(defaults.get(number, name), name)
             if text is not None:
-                origins.append(ColumnOrigin(None, text, given=True))
+                if text == _NULL and not is_nullable((fields_of(sides.new_key) or [])[number]):
+                    raise self.refuse(f"{name} is never NULL in the query")
+                origins.append(ColumnOrigin(None, None if text == _NULL else text, given=True))
                 explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
                 judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
                 continue

@@ -125,6 +125,14 @@ def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     return OperatorChange(change, old, new, Knowledge.UNKNOWN, why, name)
 
 
+class OperatorRefused(NoWay):
+    """Raised if the state of one operator cannot be kept; it can begin without."""
+
+    def __init__(self, reason: NoWay, operator: int) -> None:
+        super().__init__(reason.words, reason.advice)
+        self.operator = operator  # of the query
+
+
 def list_modes(wants: DescribedOperator) -> dict[str, str]:
     """List the modes of transformWithState as its metadata names them."""
     modes = {"timeMode": wants.time_mode, "outputMode": wants.output_mode}
@@ -168,7 +176,10 @@ def judge_operators(
         compared = parts.get(change.new, ())
         wrote = old.operators[change.old] if change.new in parts and old is not None and old.operators else None
         has, wants = by_id[change.old], query.operators[change.new]
-        plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro)
+        try:
+            plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro)
+        except NoWay as error:
+            raise OperatorRefused(error, change.new) from error
         restated = _is_restated(has, wants)
         if wrote is None and not plan.stores and not restated:
             yield change

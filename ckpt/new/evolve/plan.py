@@ -15,7 +15,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.logs import has_names, plan_logs
-from ckpt.new.evolve.operators import OperatorChange, judge_operators, match_operators
+from ckpt.new.evolve.operators import OperatorChange, OperatorRefused, judge_operators, match_operators
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
@@ -55,6 +55,7 @@ class EvolvePlan(ChangePlan):
     query_id: Annotated[str | None, "of NEW"] = None
     new_id: bool = False
     needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
+    refused_operator: int | None = None  # of the query, whose state cannot be kept
     files: Annotated[int, "of NEW"] = 0
     bytes: Annotated[int, "of NEW"] = 0
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
@@ -111,8 +112,13 @@ def plan_evolution(
             if into is None:
                 raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
+        if not options.accept_from_now_on:
+            _check_accepted(plan)
     except NoWay as error:
-        return replace(plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _NeedsAcceptance))
+        refused = replace(
+            plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _NeedsAcceptance)
+        )
+        return replace(refused, refused_operator=error.operator) if isinstance(error, OperatorRefused) else refused
     steps = (*plan.state.steps, *plan_logs(storage, checkpoint, query, changes))
     if into is not None:
         return replace(plan, steps=steps)
@@ -194,14 +200,21 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     changed = [part for part in plan.operators if part.stores]
     if changed and planned:
         raise _refuse_while_planned(checkpoint, BOOK.text("evolve_columns_change", new=changed[0].new))
-    for part in plan.parts if not options.accept_from_now_on else ():
+
+
+def _check_accepted(plan: EvolvePlan) -> None:
+    """Raise NoWay with all that knows rows from now on only, which somebody has to accept."""
+    reasons = []
+    for part in plan.parts:
         kind = "source" if isinstance(part, SourceChange) else "operator"
         columns = part.parts if isinstance(part, OperatorChange) else ()
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
-            raise _NeedsAcceptance(BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; ")))
-        if part.verdict is Knowledge.FROM_NOW_ON:
-            raise _NeedsAcceptance(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
+            reasons.append(BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; ")))
+        elif part.verdict is Knowledge.FROM_NOW_ON:
+            reasons.append(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
+    if reasons:
+        raise _NeedsAcceptance(BOOK.text("evolve_accept_all", reasons=join(reasons, "; ")))
 
 
 class _NeedsAcceptance(NoWay):

@@ -131,7 +131,7 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
     [
         ("stateless-killed-3.5", (MORE,), None, (), "its rows of source 0 would never be read"),
         (STATEFUL, (RATE, RATE), STATEFUL, (), "no file says which: say it with --map-source"),
-        (STATEFUL, (RATE,), "dedup-changelog-4.3", ("--in-place",), "begins empty: it knows rows from now on only"),
+        (STATEFUL, (RATE,), "dedup-changelog-4.3", ("--in-place",), "in place only its sources can"),
         (STATEFUL, (RATE,), None, ("--in-place",), "the state of the query changes, and in place only its sources can"),
         (
             STATEFUL,
@@ -159,6 +159,8 @@ def test_refused_by_name(
     assert told in run.json()["refused"]
     assert not (tmp_path / "new").exists()
     assert contract.disagreements(run.json(), "evolve") == []
+    (step,) = run.json()["next"]
+    assert any("-=0" in word for word in step["command"]) == told.startswith("the key has")
 
 
 def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, tmp_path: Path) -> None:
