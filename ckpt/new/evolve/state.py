@@ -16,6 +16,7 @@ from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, refuse_rewrite
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import (
+    OperatorName,
     format_operator_metadata,
     parse_operator_metadata,
     rename_variables,
@@ -23,8 +24,8 @@ from ckpt.formats.operators import (
 )
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.formats.types import named_fields
-from ckpt.model import ColumnFamily, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
+from ckpt.formats.types import fields_of, named_fields
+from ckpt.model import ColumnFamily, Json, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.new.book import BOOK
 from ckpt.new.evolve.operators import OperatorChange, list_modes
 from ckpt.new.evolve.origins import StoreColumns, read_constant
@@ -216,11 +217,25 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
     for store in wants.stores:
         within = "" if store.name == DEFAULT_STORE else f"/{store.name}"
         families = [
-            ColumnFamily(family.name, family.key, family.value, family.key_encoder, family.user_key)
+            ColumnFamily(
+                family.name,
+                family.key,
+                _let_be_null(family.value) if wants.name == OperatorName.JOIN else family.value,
+                family.key_encoder,
+                family.user_key,
+            )
             for family in store.families
         ]
         schema = format_state_schema(store.schema_version or 2, families)
         yield FileStep(f"{STATE}/{new}/0{within}/_metadata/schema", None, schema)
+
+
+def _let_be_null(schema: Json) -> Json:
+    """Let each column be NULL: in a join Spark infers at each start anew which are not, and reads these as well."""
+    fields = fields_of(schema)
+    if fields is None:
+        return schema
+    return {"type": "struct", "fields": [{**each, "nullable": True} for each in fields if isinstance(each, dict)]}
 
 
 def _describe_variables(

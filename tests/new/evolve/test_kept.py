@@ -59,6 +59,9 @@ def test_a_column_that_may_be_null_now_keeps_its_rows(sample: str, tmp_path: Pat
     plan = evolve(old.uri, tmp_path / "new", query)
     assert (plan.refused, [part.change.value for part in plan.operators]) == (None, ["changed"])
     assert find_misfit(query, ckpt.open_checkpoint(str(tmp_path / "new"))) is None
+    new: Any = ckpt.open_checkpoint(str(tmp_path / "new"))
+    if sample.startswith("join"):  # Spark infers at each start which columns are never NULL: none may be fixed
+        assert all(field["nullable"] for store in new.operators[0].stores for field in store.value_schema["fields"])
     parts = [{"operator": 0, "store": store.name} for store in old.operators[0].stores]
     for part in parts:
         assert rows_of(str(tmp_path / "new"), **part) == rows_of(old.uri, **part)
