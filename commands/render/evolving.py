@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Advice, Call, Do, Step, advise, call, do, run, words
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, Step, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.steps import FileContent
 from ckpt.migrate.handoff.plan import SinkMeaning
@@ -154,7 +154,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         elif self.plan.refused_operator is not None and self.plan.into is not None:
             named = self.asked.get("map_operator")
             mapped = (*(named if isinstance(named, tuple) else ()), f"-={self.plan.refused_operator}")
-            empty = self.request.but(map_operator=mapped, accept_from_now_on=True)
+            empty = self.request.but(to=Hole.QUERY, map_operator=mapped, accept_from_now_on=True)
             what = words("Let operator {id} begin empty: it forgets all rows of before.", id=self.plan.refused_operator)
             yield from show_call(empty, what, writes=True)
         elif self.plan.instead and not self.receipt.problem:

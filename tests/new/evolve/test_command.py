@@ -159,8 +159,7 @@ def test_refused_by_name(
     assert told in run.json()["refused"]
     assert not (tmp_path / "new").exists()
     assert contract.disagreements(run.json(), "evolve") == []
-    (step,) = run.json()["next"]
-    assert any("-=0" in word for word in step["command"]) == told.startswith("the key has")
+    assert ("-=0" in str(run.json()["next"])) == told.startswith("the key has")
 
 
 def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, tmp_path: Path) -> None:
