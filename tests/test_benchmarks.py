@@ -15,6 +15,7 @@ from tests.support.spark.live import EVERY_CASE
 ROWS = (
     "a small checkpoint (stateless-4.2), against import typer, pyarrow.fs",
     "a small checkpoint (aggregation-hdfs-4.2), against import typer, pyarrow.fs",
+    "a small checkpoint (aggregation-hdfs-4.2), against --names-only",
     "pyspark reading state-metadata",
     "200 batches (801 files), against a bare walk",
     "20 partitions x 20 versions, HDFS-backed (463 files), against a bare walk",

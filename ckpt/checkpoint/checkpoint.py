@@ -137,7 +137,7 @@ class Checkpoint(Value):
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     refused: Mapping[str, str] = field(default_factory=dict)
-    """What the storage did not let ckpt read, and why, by path: files that were asked for, and whole folders."""
+    """Files that were asked for and whole folders which the storage did not let ckpt read, each with the reason."""
     moving: bool = False  # it changed from one look to the next
     missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file

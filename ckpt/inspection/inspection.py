@@ -79,8 +79,8 @@ class RatedFinding(Record):
     @property
     def cause(self) -> "Cause":
         """The finding in a few words, as a verdict names it."""
-        said, place = self.finding.diagnosis.cause, f"{self.path}: " if self.path else ""
-        named = f"{place}{self.finding.detail}" if said is None else str(said.fill(Known(paths=(self.path,))))
+        cause, path = self.finding.diagnosis.cause, f"{self.path}: " if self.path else ""
+        named = f"{path}{self.finding.detail}" if cause is None else str(cause.fill(Known(paths=(self.path,))))
         more = len(set(self.known.paths)) - 1
         return Cause(self.code, self.path, f"{named} (and {more} more)" if more > 0 else named)
 

@@ -18,7 +18,7 @@ NOT_DESCRIBED = (
     "user code, the content of tables, random numbers and the clock, other settings of the session than those that are "
     "described, the trigger, and the sink with its options"
 )
-"""What decides rows or values, and no description has."""
+"""Parts of a query that decide rows or values, and are in no description."""
 
 
 @dataclass(frozen=True, slots=True)

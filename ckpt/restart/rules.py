@@ -110,7 +110,7 @@ def _holds_something(listing: Listing, folder: str) -> bool:
 
 
 def _describe_emptied(checkpoint: Checkpoint) -> str | None:
-    """What shows, besides its folders, that a query ran of which no batch is left; None where nothing does.
+    """Describe the evidence, besides folders, that a query ran of which no batch is left; None where there is none.
 
     A start makes ``metadata`` and the folders of both logs within a second, in an order that depends on the version,
     and changes none of them before it plans a batch; ``state/`` is made by a batch that is planned already. One empty

@@ -216,8 +216,8 @@ def show_outcome(text: str, tone: Tone, steps: Iterable[Step] = (), cause: str =
     if cause:
         yield Item(f"Cause: {cause}")
     for step in [*steps][:1]:
-        if said := join((*step.before, *([_ROWS[step.rows.cost]] if step.writes else []))):
-            yield Item(said)
+        if before := join((*step.before, *([_ROWS[step.rows.cost]] if step.writes else []))):
+            yield Item(before)
         if step.line is not None:
             yield Command(step.line, 2)
         elif not isinstance(step.do, Call):

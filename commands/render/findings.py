@@ -27,11 +27,11 @@ def show_findings_briefly(inspection: Inspection) -> Iterator[Block]:
     groups = _group_by_code(inspection.troubles)
     if groups:
         yield Heading("Findings", str(words("what they mean: {verbose}")))
-    said = inspection.cause.words if inspection.cause else ""
+    cause = inspection.cause.words if inspection.cause else ""
     for same in groups[:_BRIEF]:
         first, more_places = same[0], f" (and {len(same) - 1} more)" if len(same) > 1 else ""
         yield _name_finding(first, first.path)
-        if first.cause.words != said or first.finding.diagnosis.cause:
+        if first.cause.words != cause or first.finding.diagnosis.cause:
             yield Item(first.finding.detail + more_places, _INDENT)
     yield from more(len(groups) - _BRIEF)
 

@@ -121,7 +121,8 @@ WRITERS = ("ckpt.storage.local_writer", "ckpt.storage.remote_writer")
 def test_a_local_run_imports_nothing_heavy(sample: str, output: str) -> None:
     modules = watched("", "inspect", f"sample_checkpoints/{sample}", "-o", output)["modules"]
     assert "ckpt.inspection.inspection" in modules
-    assert {name.partition(".")[0] for name in modules} & HEAVY == set()
+    needed = {"pyarrow", "numpy"} if "sst" in sample else set()  # an SST file without checksum file is decompressed
+    assert {name.partition(".")[0] for name in modules} & HEAVY <= needed
     assert [name for name in modules if name.startswith(WRITERS)] == [], "what changes a checkpoint is not even loaded"
     if not sample.startswith("damaged-"):  # where a repair is advised, it is planned
         assert [name for name in modules if name.startswith("ckpt.changes")] == []

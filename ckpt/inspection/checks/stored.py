@@ -479,6 +479,6 @@ def check(checkpoint: Checkpoint) -> list[Finding]:
     """Run every check, and return the findings in the order of the checks; where parts were not read, these alone."""
     if links := checkpoint.links_out:
         return [Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read") for path in links]
-    found = (finding for find in _CHECKS for finding in find(checkpoint))
+    findings = (finding for find in _CHECKS for finding in find(checkpoint))
     refused = [Finding(diagnoses.others.READING_REFUSED, path, why) for path, why in sorted(checkpoint.refused.items())]
-    return [*refused, *(finding for finding in found if not checkpoint.is_refused(finding.path))]
+    return [*refused, *(finding for finding in findings if not checkpoint.is_refused(finding.path))]

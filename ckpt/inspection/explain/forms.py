@@ -86,8 +86,8 @@ def clean(text: str) -> list[str]:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _undo_marks(text)
     text = _undo_json(text)
-    if text.startswith('"') and text.rstrip().endswith('"') and isinstance(said := _load(text), str):
-        text = said
+    if text.startswith('"') and text.rstrip().endswith('"') and isinstance(text_of_json := _load(text), str):
+        text = text_of_json
     if "\\n" in text and _ENDS_ESCAPED.search(text):
         text = "\n".join(_undo_escapes(text.split("\n")))
     text = _drop_prefixes(text)
@@ -109,7 +109,7 @@ def _undo_marks(text: str) -> str:
         text = _TAG.sub("", _BREAK.sub("\n", text))
     for _ in range(2):  # escaped twice, by two pages
         if "&" in text and _ENTITY.search(text):
-            text = _ENTITY.sub(lambda found: unescape(found[0]), text)
+            text = _ENTITY.sub(lambda match: unescape(match[0]), text)
     if any(mark in text for mark in ("rrorClass", "rror_class", "rror-class", "rror.class")):
         text = _ERROR_CLASS.sub(r"[\1]", text)
     if "#011" in text:
@@ -124,8 +124,8 @@ def _undo_escapes(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _begin_frame(found: re.Match[str]) -> str:
-    return "\tat " if found.start() == 0 or found.string[found.start() - 1] == "\n" else "\n\tat "
+def _begin_frame(match: re.Match[str]) -> str:
+    return "\tat " if match.start() == 0 or match.string[match.start() - 1] == "\n" else "\n\tat "
 
 
 # A prefix before every line
@@ -144,15 +144,15 @@ def _drop_prefixes(text: str) -> str:
     prefixes = re.compile("|".join(patterns))
     if sum(prefixes.match(line) is not None for line in lines) < 2:
         return text
-    return "\n".join(line[found.end() :] if (found := prefixes.match(line)) else line for line in lines)
+    return "\n".join(line[match.end() :] if (match := prefixes.match(line)) else line for line in lines)
 
 
 def _drop_known(line: str) -> str:
     for _ in range(3):  # one in another
-        found = _PREFIX.match(line)
-        if found is None or _HEAD.match(line):
+        match = _PREFIX.match(line)
+        if match is None or _HEAD.match(line):
             break
-        line = line[found.end() :]
+        line = line[match.end() :]
     return line
 
 
@@ -221,13 +221,13 @@ def _spell(value: object, depth: int = 0) -> Iterator[str]:
         yield from f"{name}: {_first(value, _MESSAGES)}".split("\n")
         known: set[str] = {*_NAMES, *_MESSAGES}
     else:
-        said = _first(value, _LISTED)
+        message = _first(value, _LISTED)
         level = _first(value, _LEVELS)
-        head = spell_head(level, _first(value, _LOGGERS)) if level and not (said and level_of(said)) else ""
+        head = spell_head(level, _first(value, _LOGGERS)) if level and not (message and level_of(message)) else ""
         error_class = _first(value, _CLASSES)
         head += f"[{error_class}] " if error_class and error_class.upper() == error_class else ""
-        if said or head:
-            yield from f"{head}{said or ''}".split("\n")
+        if message or head:
+            yield from f"{head}{message or ''}".split("\n")
         known = {key for key in _LISTED if isinstance(value.get(key), str)} | {*_LEVELS, *_LOGGERS, *_CLASSES}
     yield from _spell_stack(value)
     for key, inner in value.items():

@@ -205,7 +205,7 @@ def test_the_old_output_of_a_file_sink(spark: Any, ckpt: Ckpt, tmp_path: Path) -
     ):
         refused = ckpt(*words)
         assert refused.exit_code == 3
-        assert "CKPT304" in refused.stderr
+        assert "CKPT428" in refused.stderr
         assert "start it once into noop, with a new checkpoint" in refused.stderr
 
     query.start("first", str(tmp_path / "own-out"), first=True)
