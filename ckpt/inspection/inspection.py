@@ -81,8 +81,7 @@ class RatedFinding(Record):
         """The finding in a few words, as a verdict names it."""
         cause, path = self.finding.diagnosis.cause, f"{self.path}: " if self.path else ""
         named = f"{path}{self.finding.detail}" if cause is None else str(cause.fill(Known(paths=(self.path,))))
-        more = len(set(self.known.paths)) - 1
-        return Cause(self.code, self.path, f"{named} (and {more} more)" if more > 0 else named)
+        return Cause(self.code, self.path, named)
 
     @property
     def advice(self) -> Advice | None:
@@ -318,7 +317,11 @@ def judge(
 
 
 def _find_cause(judged: Sequence[RatedFinding]) -> Cause | None:
-    return judged[0].cause if judged and judged[0].severity is not Severity.NOTE else None
+    if not judged or judged[0].severity is Severity.NOTE:
+        return None
+    cause = judged[0].cause
+    more = sum(rated.code == cause.code for rated in judged) - 1
+    return replace(cause, words=f"{cause.words} (and {more} more)") if more else cause
 
 
 def _list_modes(progress: Asked, checkpoint: Checkpoint) -> list[Progress]:

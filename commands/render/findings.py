@@ -31,7 +31,7 @@ def show_findings_briefly(inspection: Inspection) -> Iterator[Block]:
     for same in groups[:_BRIEF]:
         first, more_places = same[0], f" (and {len(same) - 1} more)" if len(same) > 1 else ""
         yield _name_finding(first, first.path)
-        if first.cause.words != cause or first.finding.diagnosis.cause:
+        if not cause.startswith(first.cause.words) or first.finding.diagnosis.cause:
             yield Item(first.finding.detail + more_places, _INDENT)
     yield from more(len(groups) - _BRIEF)
 

@@ -36,7 +36,7 @@ def _margin(line: str) -> int:
 def test_the_page_of_every_sample_fits_80_columns(sample: str, ckpt: Ckpt) -> None:
     page = ckpt("inspect", f"sample_checkpoints/{sample}").stdout
     assert too_wide(page) == []
-    assert page.startswith(sample)
+    assert page.split("\n\n")[1].startswith(sample)
 
 
 @pytest.mark.parametrize("golden", golden_checkpoints())
@@ -72,11 +72,11 @@ def test_the_verdict_comes_first_and_the_next_step_last(ckpt: Ckpt) -> None:
     for sample in SAMPLE_NAMES:
         page = ckpt("inspect", f"sample_checkpoints/{sample}").stdout
         verdict = ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").json()["verdict"]
-        head = " ".join(page.split("\n\n")[1].split())
-        assert head.lower() == verdict.lower()
-        places = [page.index(f"\n{name}") for name in ("Batches", "Findings") if f"\n{name}" in page]
+        assert " ".join(page.split()).lower().startswith(verdict.lower())
+        parts = ("Findings", "Sources", "Batches", "State", "Notes", "Next")
+        places = [page.index(f"\n{name}") for name in parts if f"\n{name}" in page]
         assert places == sorted(places)
-        assert page.count("\nFindings") == 1
+        assert page.count("\nFindings") <= 1
 
 
 def test_table_is_the_default_and_is_no_json(ckpt: Ckpt) -> None:

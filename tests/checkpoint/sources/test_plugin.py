@@ -58,8 +58,8 @@ def test_it_is_named_and_counted(ckpt: Run, checkpoint: Path) -> None:
     inspected = document(ckpt("inspect", checkpoint, "-o", "json"))
     (source,) = inspected["sources"]
     assert (source["type"], source["offset"], source["decoded"]) == ("feed", feed(50), feed(50))
-    page = ckpt("inspect", checkpoint).stdout
-    assert "feed" in page.splitlines()[0]
+    page = ckpt("inspect", checkpoint, "-v").stdout
+    assert "(feed)" in page.split("\n\n")[1]
     assert "message 50 of news" in page
     assert "+10 messages" in page
     (shown,) = document(ckpt("offsets", "show", checkpoint, "-o", "json"))["sources"]
@@ -200,7 +200,7 @@ def test_the_example_of_the_page_is_a_plugin(checkpoint: Path, tmp_path: Path, s
     (tmp_path / "ckpt_feed.py").write_text("\n".join([*code, "FeedKind = AskedFeedKind"]))
     for path in (checkpoint / "offsets").iterdir():
         path.write_text(path.read_text().replace('"feed": "news", ', ""))
-    page = run_with([tmp_path, site], "inspect", checkpoint)
+    page = run_with([tmp_path, site], "inspect", checkpoint, "-v")
     assert page.stderr == ""
     assert "message 50" in page.stdout
     assert "+10 messages" in page.stdout

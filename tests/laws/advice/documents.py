@@ -38,8 +38,8 @@ def main(file: str, *options: str) -> None:
 
 
 TEXTS = frozenset(
-    ("what", "before", "meaning", "remedy", "warnings", "refused", "why", "does", "cause", "cure", "title", "unknown")
-) | {"said", "says", "verdict", "notes", "parts", "doubts", "conditions", "no_option"}
+    ("what", "before", "meaning", "remedy", "warnings", "refused", "why", "does", "cause", "cure", "title", "words")
+) | {"said", "says", "verdict", "notes", "parts", "doubts", "conditions", "no_option", "unknown"}
 """Keys whose texts are for people."""
 
 
