@@ -9,7 +9,7 @@ from tests.inspection.first_lines import Shown, damaged, show, show_all
 from tests.restart.oracle.cases.model import delete
 from tests.support.places import SAMPLES
 
-LONG = 50
+LONG = 40
 """A path so long has a line of its own, beside the three: a state file with a unique id."""
 
 _EACH = 16
