@@ -12,7 +12,7 @@ from tests.support.places import SAMPLES
 LONG = 40
 """A path so long has a line of its own, beside the three: a state file with a unique id."""
 
-_EACH = 16
+_EACH = 150
 """Of the damages of the oracle those that are tried on each edit: 1,647 pages take a minute."""
 
 OUTCOMES = ("WILL NOT RESTART", "RESTARTS", "STARTS FRESH", "UNKNOWN")
@@ -47,7 +47,7 @@ def _broken(each: int) -> list[tuple[str, str]]:
     return [(law, shown.name) for shown in show_all(each) for law, holds in LAWS.items() if not holds(shown)]
 
 
-def test_every_sample_and_some_damages_keep_the_laws_of_a_page() -> None:
+def test_some_samples_and_damages_keep_the_laws_of_a_page() -> None:
     assert _broken(_EACH) == []
 
 

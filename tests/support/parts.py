@@ -23,6 +23,7 @@ EACH: dict[str, int] = {
     "changes/prune/test_prune.py::test_what_could_be_done_before_can_be_done_after": 3,
     "changes/rewind/test_rewind.py::test_planned_applied_and_taken_back": 5,
     "inspection/explain/test_catalog.py::test_the_finding_of_an_error_is_in_every_checkpoint_of_it": 6,
+    "inspection/explain/test_logs.py::test_nothing_is_found_in_the_log_of_a_query_that_ran": 4,
     "inspection/scan/test_scan.py::test_a_remote_root_is_told_as_a_local_one": 2,
     "laws/hostile/test_limits.py::test_the_cost_is_bounded_and_a_finding_names_the_file": 3,
     "laws/hostile/test_places.py::test_a_recorded_path_is_not_opened": 2,

@@ -24,7 +24,7 @@ from tests.support.spark.live import EVERY_CASE
 
 _MOST_STEPS = 4
 _ANSWERS = read()
-_QUICK = CASES[::12]
+_QUICK = CASES[::24]
 _NO_TRACE = "newest batch deleted:"
 """Whoever deletes both files of a batch with their checksums leaves nothing that shows that there was one."""
 _UNLESS, _USUAL_UNLESS = "if the query keeps no state", "start the query as usual, if it keeps no state"
