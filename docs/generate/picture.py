@@ -25,7 +25,8 @@ def take_picture() -> None:
         return
     with TemporaryDirectory() as scratch, chdir(ROOT):
         page = Path(scratch, "report.html")
-        page.write_text(run_ckpt(SHOWN), encoding="utf-8")
+        shown = run_ckpt(SHOWN).replace(f"{ROOT}/sample_checkpoints/", "/checkpoints/")  # not a path of this machine
+        page.write_text(shown, encoding="utf-8")
         options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--user-data-dir={scratch}/profile"]
         shot = [f"--window-size={SIZE}", f"--screenshot={PICTURE}", page.as_uri()]
         subprocess.run([chromium, *options, *shot], check=True, capture_output=True, timeout=120)
