@@ -384,7 +384,7 @@ class Unneeded:
 
 @dataclass(frozen=True, slots=True)
 class NotRead:
-    """State files that the next start loads, and of which only names, sizes and ends are known."""
+    """State files that the next start loads, known by names, sizes and ends only."""
 
     files: Annotated[int, "how many"]
     bytes: Annotated[int, "their sizes"]

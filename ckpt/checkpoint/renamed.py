@@ -50,7 +50,7 @@ def unpack(path: str, data: bytes) -> bytes:
 
 
 def _find_lost(listing: Listing) -> Iterator[tuple[str, str]]:
-    """Find files of the logs, and ``metadata``, of which only the checksum file is there, with its path."""
+    """Find log files and ``metadata`` that are missing while their checksum file is there, with its path."""
     for folder in (OFFSETS, COMMITS):
         names = listing.in_folder(folder)
         for crc in names:

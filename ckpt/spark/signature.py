@@ -62,7 +62,7 @@ _UNDERSTOOD = frozenset(
         *("UpdateEventTimeColumnExec", "WindowExec"),
     }
 )
-"""Nodes that emit each row once, or of which ckpt reads what they emit; any other may drop or repeat rows."""
+"""Nodes that emit each row once, or whose output ckpt reads; any other may drop or repeat rows."""
 
 _HIDDEN_ROWS = "rows?"
 """A table of rows that no plan has, or of a kind that ckpt does not know: whether two are the same cannot be told."""

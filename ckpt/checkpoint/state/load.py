@@ -78,7 +78,7 @@ def load_stores(
 ) -> Step[tuple[tuple[Load, ...], NotRead]]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
 
-    ``fully_read`` is what is known of files of which every byte was read; otherwise files are read as far as the
+    ``fully_read`` is what is known of files that were read completely; otherwise files are read as far as the
     ``allowance`` goes. With ``whole_files`` the ends of logs that Spark wrote there itself are not read.
     """
     allowance = allowance or Allowance(verified=fully_read)

@@ -138,7 +138,7 @@ def _judge(
 
 
 def count_unread(listing: Listing, files: Mapping[str, int], verified: Verified) -> NotRead:
-    """Count the files, and their bytes, of which no byte in the middle was compared with anything.
+    """Count the files whose middle was compared with nothing, and their bytes.
 
     ``files`` are those that the next start loads, with their sizes; SST files are found by the zips among them.
     """

@@ -1,4 +1,4 @@
-"""What checksums that stayed prove: which file was renamed, and which query id a lost ``metadata`` had."""
+"""Checksum files that were left prove which file was renamed, and which query id a lost ``metadata`` had."""
 
 import gzip
 import json

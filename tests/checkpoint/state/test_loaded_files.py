@@ -1,4 +1,4 @@
-"""What the next start loads is read completely up to a bound, and judged as by every byte; the rest is said."""
+"""State that the next start loads is read up to a bound and judged as by ``--deep``; the rest is named as not read."""
 
 import shutil
 import subprocess
@@ -58,7 +58,7 @@ def test_a_plain_look_says_of_a_checkpoint_of_sparks_own_tests_what_every_byte_s
 
 
 def differences(plain: Inspection, deep: Inspection) -> Iterable[str]:
-    """What a plain look says otherwise, but for damage to files that no start loads now."""
+    """List where a plain look and ``--deep`` differ, except for damage to files that no start loads now."""
     known = {rated.finding.key: rated for rated in deep.findings}
     yield from (f"only plain: {rated.code} {rated.path}" for rated in plain.findings if rated.finding.key not in known)
     own = {rated.finding.key for rated in plain.findings}
