@@ -20,10 +20,11 @@ MEASURE = """<script>onload = () => {
   const said = [...document.querySelectorAll("iframe")].map(frame => {
     const page = frame.contentDocument, broken = []
     for (const code of page.querySelectorAll("td code"))
-      for (const node of code.childNodes) for (const word of (node.nodeValue || "").matchAll(/[^\\s-]+/g)) {
-        const range = page.createRange()
-        range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length)
-        if (new Set([...range.getClientRects()].map(r => r.top)).size > 1) broken.push(word[0])
+      for (const texts = page.createTreeWalker(code, NodeFilter.SHOW_TEXT); texts.nextNode();)
+        for (const word of texts.currentNode.nodeValue.matchAll(/[^\\s-]+/g)) {
+          const node = texts.currentNode, range = page.createRange()
+          range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length)
+          if (new Set([...range.getClientRects()].map(r => r.top)).size > 1) broken.push(word[0])
       }
     return {width: page.documentElement.scrollWidth, broken, codes: page.querySelectorAll("td code").length}
   })
