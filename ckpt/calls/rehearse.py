@@ -49,7 +49,8 @@ def rehearse(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         to: The changed query: the streaming data frame whose ``writeStream`` starts it; of a classic session.
         batches: How many batches are run, fewer where the sources have no more rows. The first is a batch that was
-            planned and not committed, if there is one.
+            planned and not committed, if there is one. If there are no new rows at all, the rows of an earlier batch
+            are read again.
         old_query: The unchanged query: it runs too, on a plain copy, for comparison.
         storage_options: For the file system of the checkpoint.
         output_mode: ``append``, ``update`` or ``complete``, of both queries.
@@ -92,11 +93,10 @@ def rehearse(
     stage = Stage(checkpoint, storage_options, output_mode, batches, seconds, limit)
     new = stage.describe(to)
     old = None if old_query is None else stage.describe(old_query)
-    wanted = None
+    wanted, wrote = None, read_query(from_query) or old
     if evolve:
-        wrote = read_query(from_query) or old
         wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, wrote, True)
     with TemporaryDirectory(prefix="ckpt-rehearse-", dir=scratch) as name:
-        result = stage.rehearse(to, Path(name) / "new", new, wanted)
+        result = stage.rehearse(to, Path(name) / "new", new, wanted, wrote)
         beside = None if old_query is None else stage.rehearse(old_query, Path(name) / "old")
     return Rehearsal(uri, str(spark.version), result, beside)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckpt.advice import Words
 from ckpt.inspection.explain.explain import Explanation
+from ckpt.inspection.preflight import Readiness
 from ckpt.values import Record, Value
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ class RehearsedQuery(Record):
     end: RehearsalEnd
     batches: tuple[RehearsedBatch, ...]
     evolved: bool = False  # its copy was made by `ckpt.evolve`, and differs from the checkpoint; False: a plain copy
-    refused: str | None = None  # why `ckpt.evolve` refused, so that the query ran on a plain copy
+    refused: Words | None = None  # why `ckpt.evolve` refused, so that the query ran on a plain copy
     knows_less: tuple[Words, ...] = ()  # parts that know less than if the query had run from the beginning, and why
     error: str | None = None  # Spark's words, if it failed
     explanation: Explanation | None = None  # of that error
     state: "tuple[UnitDiff, ...]" = ()  # before the first and after the last of the batches, as `ckpt.state_diff`
     state_unknown: str | None = None  # why the two states were not compared
+    preflight: Readiness | None = None  # of a plain copy, and where no batch of new rows ran
+    again: int | None = None  # its sources had no new rows: it has read those of this batch once more
 
     @property
     def fails(self) -> bool:
@@ -62,5 +65,8 @@ class Rehearsal(Value):
 
     @property
     def starts(self) -> bool:
-        """Every batch that the new query ran has succeeded; on a copy that `ckpt.evolve` has made, if `new.evolved`."""
-        return not self.new.fails
+        """A batch has run, and none has failed; on a copy that `ckpt.evolve` has made, if `new.evolved`.
+
+        Whether its results are right is another question: see `new.preflight` and `new.refused`.
+        """
+        return bool(self.new.batches) and not self.new.fails

@@ -15,11 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ckpt.advice import plain
+from ckpt.changes.steps import sidecar
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.checkpoint.sources.connectors import BY_SHAPE
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, UsageError
+from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.explain.explain import explain
+from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.model import Location
 from ckpt.new.carry_over import evolve_checkpoint
 from ckpt.new.copy.copy import copy
@@ -30,7 +34,7 @@ from ckpt.query.description import QueryDescription
 from ckpt.settings import KAFKA_OLD_FETCHING, MIN_BATCHES_TO_RETAIN, RECENT_PROGRESS
 from ckpt.spark.jobs import words_of
 from ckpt.spark.planning import Planner
-from ckpt.spark.preflight import describe
+from ckpt.spark.preflight import describe, plan_start
 from ckpt.spark.session import clone_session, hand_over
 from ckpt.state.native.diff import state_diff
 
@@ -68,20 +72,63 @@ class Stage:
         folder: Path,
         described: QueryDescription | None = None,
         wanted: EvolveOptions | None = None,
+        old: QueryDescription | None = None,
     ) -> RehearsedQuery:
-        """Run a query on a copy, which is carried over to it as ``wanted`` says; None: on a plain one."""
+        """Run a query on a copy, which is carried over to it as ``wanted`` says; None: on a plain one.
+
+        Without new rows it reads those of an earlier batch again: schemas are only compared once a batch is planned.
+        """
         plan = None
         if wanted is not None:
             new = NewCheckpoint(uri=str(folder), options=self.storage_options or {}, new_id=True)
             plan, _ = evolve_checkpoint(described, self.checkpoint, new, wanted, self.storage_options)
         if plan is None or plan.refused is not None:
             copy(self.checkpoint, str(folder), storage_options=self.storage_options, new_id=True)
+        copied = open_checkpoint(str(folder))
         result = _run(frame, folder, self.output_mode, self.batches, self.seconds)
-        if plan is not None:
-            refused = None if plan.refused is None else str(plain(plan.refused))
-            evolved = refused is None and plan.needed
-            result = replace(result, evolved=evolved, refused=refused, knows_less=plan.knows_less)
-        return _compare_state(result, folder, self.limit)
+        untried = result.end is RehearsalEnd.NO_MORE_ROWS and not result.batches
+        if untried and (again := _read_again(copied, folder)) is not None:
+            result = replace(_run(frame, folder, self.output_mode, 1, self.seconds), again=again)
+        elif not untried:
+            result = _compare_state(result, folder, self.limit)
+        on_plain_copy = plan is None or plan.refused is not None
+        if untried:
+            start = plan_start(frame, copied, self.output_mode, None)
+        else:
+            start = PlannedStart(None if described is None else described.spark, query=described)
+        if untried or (described is not None and on_plain_copy):
+            judged = judge_start(copied, replace(start, old=old if on_plain_copy else None))
+            result = replace(result, preflight=judged)
+        if plan is None:
+            return result
+        refused = None if plan.refused is None else plain(plan.refused)
+        evolved = refused is None and plan.needed
+        return replace(result, evolved=evolved, refused=refused, knows_less=plan.knows_less)
+
+
+def _read_again(checkpoint: Checkpoint, folder: Path) -> int | None:
+    """Let a copy begin its next batch where the last batch with rows began; returns that batch, None if none is known.
+
+    A source of which no offset is logged (``-``) begins as at the first start.
+    """
+    offsets = checkpoint.offsets
+    newest, latest = offsets.newest, offsets.latest
+    if newest is None or latest is None or latest not in checkpoint.commits:
+        return None
+    ends = {source.name if source.name else number: source for number, source in enumerate(newest.sources)}
+    for batch in reversed(offsets.ids):
+        before = None if batch == 0 else offsets.readable(offsets.before(batch))
+        if before is None and batch > 0:
+            return None
+        logged = before.sources if before is not None else ()
+        began = {source.name if source.name else number: source for number, source in enumerate(logged)}
+        if began.keys() <= ends.keys() and any(key not in began or began[key].text != ends[key].text for key in ends):
+            lines = tuple(began.get(key, replace(source, text=None, value=None)) for key, source in ends.items())
+            path = f"{OFFSETS}/{latest}"
+            (folder / sidecar(path)).unlink(missing_ok=True)
+            (folder / path).write_bytes(format_offset_log(replace(newest, sources=lines)))
+            return batch
+    return None
 
 
 def _check_harmless(frame: DataFrame, output_mode: str) -> None:

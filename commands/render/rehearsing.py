@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ckpt.advice import words
+from ckpt.advice import Known, words
 from ckpt.new.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.texts import plural
 
@@ -12,6 +12,7 @@ from .book import BOOK
 from .reports import Report
 from .rows import show_changes
 
+_WIDTH = 10
 _ENDS = {
     RehearsalEnd.ENOUGH: "",
     RehearsalEnd.NO_MORE_ROWS: "; its sources had no more rows",
@@ -37,13 +38,25 @@ def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:
 def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
     new = rehearsal.new
     ran = f"{plural(len(new.batches), 'batch')} on a temporary copy, Spark {rehearsal.spark}"
+    rows = "" if new.again is None else f"; it read the rows of batch {new.again} again: its sources have no new ones"
+    held = None if new.preflight is None or new.preflight.go else new.preflight.verdict
     if new.fails:
-        yield Headline(f"THE QUERY FAILS after {ran}", Tone.ERROR)
-    elif new.end is RehearsalEnd.TIMEOUT and not new.batches:
-        yield Headline("THE QUERY IS NOT KNOWN TO START: its first batch took too long, and was stopped", Tone.WARNING)
+        yield Headline(f"THE QUERY FAILS after {ran}{rows}", Tone.ERROR)
+    elif not new.batches:
+        why = "its first batch took too long, and was stopped"
+        if new.end is not RehearsalEnd.TIMEOUT:
+            why = "its sources have no new rows, and no earlier ones that ckpt knows how to read again"
+        yield Headline(f"NOT TRIED: {why}", Tone.WARNING)
+        if new.preflight is not None:
+            yield Item(words("{call:preflight}: {verdict}", verdict=new.preflight.verdict))
+    elif held is not None:
+        yield Headline(f"THE QUERY STARTS, BUT DO NOT START IT: {held}", Tone.ERROR)
+        yield Item(f"it ran {ran}{rows}{_ENDS[new.end]}")
+    elif new.refused is not None:
+        yield Headline("THE QUERY STARTS, BUT MAY BE WRONG: its state cannot be carried over", Tone.WARNING)
+        yield Item(f"it ran {ran}{rows}{_ENDS[new.end]}")
     else:
-        tone = Tone.WARNING if new.refused else Tone.GOOD
-        yield Headline(f"THE QUERY STARTS: it ran {ran}{_ENDS[new.end]}", tone)
+        yield Headline(f"THE QUERY STARTS: it ran {ran}{rows or _ENDS[new.end]}", Tone.GOOD)
     if new.evolved:
         yield Item(BOOK.text("on_a_copy"))
     if new.refused is not None:
@@ -52,8 +65,9 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
         if query.error is not None:
             yield Item(f"{name}: {query.error}")
         for match in query.explanation.matches[:1] if query.explanation else ():
-            yield Item(match.error.title, label="cause")
-            yield from show_advice(match.cure, 2, "cure")
+            known = Known(checkpoint=rehearsal.checkpoint)
+            yield Item(match.error.title, _WIDTH, "Cause")
+            yield from show_advice(match.cure.fill(known), _WIDTH, "Cure")
 
 
 def _show_less(query: RehearsedQuery) -> Iterator[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -121,3 +122,70 @@ def test_a_checkpoint_on_remote_storage(spark: Any, root: Path, memory_uri: Uplo
     assert (rehearsal.starts, rehearsal.new.evolved, rehearsal.new.knows_less) == (True, True, ())
     assert [batch.rows_in for batch in rehearsal.new.batches] == [6]
     assert tree(uri, options) == before
+
+
+@pytest.fixture(scope="module")
+def at_rest(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A query that has read all of its two files, one in each batch."""
+    root = tmp_path_factory.mktemp("at-rest")
+    inputs = Inputs(spark, root)
+    inputs.put("a")
+    inputs.put("a")
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "2")
+    writer = count_rows(own, [root / "a"]).writeStream.format("noop").outputMode("update")
+    query = writer.option("checkpointLocation", str(root / "cp")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return root
+
+
+@pytest.mark.parametrize(
+    ("keys", "with_old", "starts", "headline"),
+    [
+        ("id % 3 AS k", False, True, "THE QUERY STARTS: it ran 1 batch on a temporary copy"),
+        ("CAST(id AS STRING) AS k", False, False, "THE QUERY FAILS after 0 batches"),
+        ("id % 2 AS k", True, True, "THE QUERY STARTS, BUT DO NOT START IT: "),
+        ("id % 2 AS k, id", True, True, "THE QUERY STARTS: it ran 1 batch on a temporary copy"),
+    ],
+    ids=("same", "other-type", "other-key", "evolved"),
+)
+def test_without_new_rows_it_reads_those_of_a_batch_again(
+    spark: Any, at_rest: Path, keys: str, with_old: bool, starts: bool, headline: str
+) -> None:
+    """Spark compares schemas once it plans a batch: without one nothing would be known."""
+    before = trace(at_rest)
+    old = count_rows(spark, [at_rest / "a"])
+    new = old.select("*") if keys.endswith("id") else count_rows(spark, [at_rest / "a"], keys)
+    if keys.endswith("id"):  # one aggregate more: on a copy that ckpt.evolve has made
+        rows = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json(str(at_rest / "a"))
+        new = rows.selectExpr("id % 3 AS k", "id").groupBy("k").agg({"*": "count", "id": "sum"})
+
+    rehearsal = ckpt.rehearse(at_rest / "cp", to=new, old_query=old if with_old else None, output_mode="update")
+
+    page = " ".join(str(rehearsal).split())
+    assert (rehearsal.starts, page.startswith(headline)) == (starts, True), page
+    assert rehearsal.new.again == 1
+    assert "batch 1 again" in page
+    assert [batch.rows_in for batch in rehearsal.new.batches] == ([3] if starts else [])
+    assert rehearsal.new.state == ()  # these rows are in it twice
+    assert ("CKPT447" in page.partition(" it ran ")[0]) is headline.endswith("IT: ")
+    assert trace(at_rest) == before
+
+
+def test_without_any_row_to_read_nothing_was_tried(spark: Any, at_rest: Path, tmp_path: Path) -> None:
+    """No log says where a batch with rows began: the page has preflight's answer instead."""
+    rows = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json(str(at_rest / "a"))
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    for folder in ("offsets", "commits"):  # as if batch 2 had no rows, and earlier batches were purged
+        shutil.copy(tmp_path / "cp" / folder / "1", tmp_path / "cp" / folder / "2")
+        (tmp_path / "cp" / folder / "0").unlink()
+
+    same = ckpt.rehearse(tmp_path / "cp", to=rows)
+    counted = ckpt.rehearse(tmp_path / "cp", to=count_rows(spark, [at_rest / "a"]), output_mode="update", evolve=False)
+
+    for rehearsal, answer in ((same, "new batch 3"), (counted, "CKPT434")):
+        assert (rehearsal.starts, rehearsal.new.batches, rehearsal.new.again) == (False, (), None)
+        page = " ".join(str(rehearsal).split())
+        assert page.startswith("NOT TRIED: its sources have no new rows")
+        assert answer in page
