@@ -70,6 +70,7 @@ def test_the_smaller_of_two_packages_is_asked_for(tmp_path: Path) -> None:
     assert not (tmp_path / "exported").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says", "extra"),
     [
@@ -94,6 +95,7 @@ def test_an_export_that_only_spark_makes_says_why_and_what_brings_all_of_it(
     assert done.stderr.endswith(f"[{extra}]'\n")
 
 
+@pytest.mark.slow
 def test_all_of_the_library_can_be_looked_at_without_pyspark() -> None:
     """``help``, ``dir`` and each name; what needs Spark says so when it is called."""
     program = """

@@ -112,6 +112,7 @@ def test_a_key_or_a_type_that_goes_away_is_seen() -> None:
     assert contract.withdrawn(before, ["scan: b = int", "scan: c = str, words"]) == before[:2]
 
 
+@pytest.mark.slow
 def test_keys_of_the_contract_are_those_of_the_documents() -> None:
     assert CONTRACT.read_text(encoding="utf-8") == contract_page()
 

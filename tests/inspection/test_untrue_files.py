@@ -142,6 +142,7 @@ def test_no_start_is_held_over_what_spark_does_not_look_at(name: str, ckpt: Ckpt
     assert "error" not in findings(ckpt, checkpoint, "--deep", "--spark", "4.2").values()
 
 
+@pytest.mark.slow
 def test_a_schema_that_no_start_reads_is_named_where_no_row_fits_it(ckpt: Ckpt, copy_of: CopyOf) -> None:
     case = CASE["join-v3-changelog-4.2-schema-void"]
     checkpoint = copy_of(case.sample, *case.mutations)

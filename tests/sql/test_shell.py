@@ -49,6 +49,7 @@ def test_ctrl_c_forgets_what_was_begun(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert list(read_typed(())) == ["SELECT 1\n;"]
 
 
+@pytest.mark.slow
 def test_the_history_comes_again(tmp_path: Path) -> None:
     on_a_terminal("sql", SAMPLE, "-o", "json", typed=b"SELECT 7 AS seven;\n.exit\n", XDG_STATE_HOME=str(tmp_path))
     up = b"\x1b[A\x1b[A\n.exit\n"

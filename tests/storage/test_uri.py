@@ -120,6 +120,7 @@ def test_a_host_that_refuses_is_out_of_reach_within_seconds(uri):
     assert not isinstance(caught.value, NotFound)
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up(monkeypatch):
     pytest.importorskip("hdfs_native")
     from ckpt.storage import remote

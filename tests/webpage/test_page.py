@@ -20,7 +20,7 @@ from ckpt.webpage.parts import show_inspection
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection import golden
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
-from tests.support.places import ROOT, SAMPLE_NAMES
+from tests.support.places import ROOT, SAMPLE_NAMES, some_quick
 from tests.webpage.shapes import SHAPES, of_sample, of_texts, with_batches, with_operators, with_partitions
 
 CHECKPOINTS = [f"sample_checkpoints/{name}" for name in ("async-kafka-4.2", "damaged-missing-sst", "kafka-4.2")]
@@ -79,7 +79,7 @@ def test_a_page_is_well_formed_and_needs_nothing_else(shape: str, tmp_path: Path
     assert all(line.isprintable() for line in page.split("\n"))
 
 
-@pytest.mark.parametrize("sample", SAMPLE_NAMES)
+@pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 3))
 def test_a_page_says_what_the_document_says(sample: str, ckpt: Ckpt) -> None:
     document = golden.recorded(sample)
     run = ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "html")

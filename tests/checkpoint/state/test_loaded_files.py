@@ -24,6 +24,7 @@ from ckpt.storage.local import LocalStorage
 from tests.conftest import Ckpt, CopyOf
 from tests.state.verify.damage import damages
 from tests.support.places import GOLDENS, SAMPLE_NAMES, SAMPLES, golden_checkpoints, some_quick
+from tests.support.spark.live import EVERY_CASE
 
 ZIPS, DELTAS = "aggregation-rocksdb-4.2", "aggregation-hdfs-4.2"
 FAR = "as far as names and sizes say"
@@ -70,7 +71,7 @@ def differences(plain: Inspection, deep: Inspection) -> Iterable[str]:
         yield f"verdicts: {plain.verdict}, {deep.verdict}"
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(250, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5, pytest.param(250 if EVERY_CASE else 80, marks=pytest.mark.slow)])
 def test_damage_to_any_kind_of_state_file_is_judged_as_by_every_byte(count: int, tmp_path: Path) -> None:
     wrong, stopped = {}, 0
     for number, damage in enumerate(damages(count)):

@@ -110,6 +110,7 @@ def test_work_on_partitions_does_not_list_all_of_them_for_each(tmp_path: Path, m
     assert 0 < counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_what_was_found_goes_with_its_listing() -> None:
     gc.collect()
     before = len(folders._of_listings)

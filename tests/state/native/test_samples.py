@@ -105,6 +105,7 @@ def test_this_spark_reads_what_is_recorded(sample: str, spark: Any) -> None:
             assert batches.ask(spark, sample, unit, batch) == recorded[str(batch)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "codec", "named"),
     [

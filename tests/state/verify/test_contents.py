@@ -75,6 +75,7 @@ KINDS = {
 CODES = {DamageKind.BAD_ROW: "CKPT302", DamageKind.MISSING_ROWS: "CKPT325", DamageKind.CONTRADICTION: "CKPT325"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGED)
 def test_what_does_not_fit_is_found(name: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     case, kind = DAMAGED[name], KINDS[name]
