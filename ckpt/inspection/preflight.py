@@ -17,14 +17,7 @@ from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gathe
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
-from ckpt.query.compare_checkpoint import (
-    QueryComparison,
-    SparkAnswer,
-    add_answer,
-    compare_operators,
-    compare_sources,
-    compare_with_old,
-)
+from ckpt.query.compare_checkpoint import QueryComparison, SparkAnswer, compare_query
 from ckpt.query.description import NOT_DESCRIBED, QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
@@ -130,7 +123,7 @@ def judge_start(
     versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
     compared = QueryComparison()
     if start.query and not checkpoint.links_out:
-        compared = _compare_query(checkpoint, start.query, start, spark)
+        compared = compare_query(start.query, checkpoint, spark or start.query.spark, start.old, start.answer)
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
@@ -167,17 +160,6 @@ def judge_start(
         tuple(name for name, not_asked in missing.items() if not_asked),
         partial(judge_start, start=start, sink=sink, live=live),
     )
-
-
-def _compare_query(
-    checkpoint: Checkpoint, query: QueryDescription, start: PlannedStart, spark: Spark | None
-) -> QueryComparison:
-    sources = compare_sources(query, checkpoint)
-    operators = compare_operators(query, checkpoint, spark or query.spark)
-    if start.answer is not None:
-        operators = add_answer(operators, start.answer, query, checkpoint)
-    compared = QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
-    return compared if start.old is None else compare_with_old(compared, query, start.old, checkpoint)
 
 
 def _compare_state_format(

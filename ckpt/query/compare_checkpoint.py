@@ -29,7 +29,6 @@ from ckpt.query.compare_queries import (
     PartComparison,
     PartKind,
     compare_signatures,
-    compare_watermarks,
     drops_late_rows,
     pair_sources,
 )
@@ -87,6 +86,21 @@ def find_misfit(query: QueryDescription, checkpoint: Checkpoint) -> Finding | No
     compared = (compare_sources(query, checkpoint), compare_operators(query, checkpoint, query.spark))
     findings = (finding for each in compared for finding in each.findings)
     return next((finding for finding in findings if finding.diagnosis.severity is Severity.ERROR), None)
+
+
+def compare_query(
+    query: QueryDescription,
+    checkpoint: Checkpoint,
+    spark: Spark,
+    old: QueryDescription | None = None,
+    answer: SparkAnswer | None = None,
+) -> QueryComparison:
+    """Compare a query with a checkpoint, and with the query that wrote it: for ``preflight`` and ``evolve`` alike."""
+    sources, operators = compare_sources(query, checkpoint), compare_operators(query, checkpoint, spark)
+    if answer is not None:
+        operators = add_answer(operators, answer, query, checkpoint)
+    compared = QueryComparison((*sources.findings, *operators.findings), (*sources.unknown, *operators.unknown))
+    return compared if old is None else compare_with_old(compared, query, old, checkpoint)
 
 
 def compare_operators(query: QueryDescription, checkpoint: Checkpoint, spark: Spark) -> QueryComparison:
@@ -551,8 +565,6 @@ def compare_with_old(
             explained.add(path)
         doubted = (part for part in pair.parts if part.by_another_spark)
         unknown += [words("operator {id}: {why}", id=pair.old, why=part.why) for part in doubted]
-    if checkpoint.operators:
-        findings += _list_findings(tuple(compare_watermarks(old, query, sources)), "state")
     kept = [
         replace(finding, advice=BOOK.advise("evolve_from_now_on"))
         if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins

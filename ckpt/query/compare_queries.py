@@ -200,7 +200,7 @@ def _compare_delays(
     why = f"{changes[0]}: rows that were too late for one and not for the other are counted as before"
     if watermark_ms > 0:
         why += f", and what ended before {instant(watermark_ms)} is no longer in the state"
-    yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why)
+    yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
 
 def _compare_inputs(

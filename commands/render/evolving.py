@@ -13,10 +13,11 @@ from ckpt.new.evolve.plan import EvolvePlan
 from ckpt.new.evolve.sources import QueryChange
 from ckpt.query.compare_queries import Knowledge, PartComparison
 from ckpt.query.description import NOT_DESCRIBED
+from ckpt.restart.findings import Severity
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from .blocks import Block, Cases, Heading, Headline, Item, Next, Tone, show_call
+from .blocks import Block, Cases, FindingHead, Heading, Headline, Item, Next, Tone, show_call
 from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeDocument, StepKeys
@@ -47,6 +48,14 @@ class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to ve
     ]
 
 
+class _Finding(Keys):
+    code: Annotated[str, "such as `CKPT481`", of("diagnosis.code")]
+    name: Annotated[str, of("diagnosis.name")]
+    severity: Annotated[Severity, of("diagnosis.severity")]
+    path: Annotated[str, "relative to the checkpoint; empty for the checkpoint itself"]
+    detail: Annotated[str, "for people; its words are not fixed"]
+
+
 class _WrittenFile(Keys):
     bytes: Annotated[int, of("size")]
     sha256: Annotated[str | None, "of its content, in hexadecimal; null of state"]
@@ -58,7 +67,7 @@ class _Step(StepKeys):
     ]
 
 
-_RESULT = "verdict sources operators not_compared written batch query_id new_id files bytes sinks"
+_RESULT = "verdict findings sources operators not_compared written batch query_id new_id files bytes sinks"
 
 
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
@@ -68,6 +77,9 @@ class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", r
     steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
     replay: Annotated[tuple[()], "always empty: no row is read again"]
     verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
+    findings: Annotated[
+        tuple[_Finding, ...], "of `ckpt preflight`, if the query is started on CHECKPOINT as it is; worst first"
+    ]
     sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
     operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
     not_compared: Annotated[
@@ -120,6 +132,12 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         return ChangeReport.steps(self) if self.plan.into is None else iter(())
 
     def own_part(self) -> Iterator[Block]:
+        if self.plan.findings:
+            yield Heading("Preflight", "what a start of the query on CHECKPOINT as it is would do")
+        for finding in self.plan.findings:
+            diagnosis = finding.diagnosis
+            yield FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
+            yield Item(finding.detail, 11)
         if not self.plan.sources:
             return
         planned = self._refusal is None
@@ -141,7 +159,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
     @property
     def request(self) -> Call:
         into = () if self.plan.into is None else (self.plan.into,)
-        request = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=self.query)
+        to: Value = self.query or Hole.QUERY
+        request = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=to)
         return request.but(**self.asked, new_id=self.plan.new_id or None)
 
     def next_if_nothing(self) -> Iterator[Block]:
@@ -174,7 +193,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield Next((run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")]),))
             return
         see = words("See whether the changed query can be started on it.")
-        look = run(call("preflight", plan.into, expect=self.query), see)
+        look = run(call("preflight", plan.into, expect=self.query or Hole.QUERY), see)
         start = BOOK.text("start_changed", batch=plan.batch)
         yield Next((look, do(Do.START, start, rows=NO_ROWS)))
 

@@ -19,9 +19,10 @@ from ckpt.new.evolve.operators import OperatorChange, OperatorRefused, judge_ope
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
-from ckpt.query.compare_checkpoint import encodes_as_avro, find_misfit, watermark_of
+from ckpt.query.compare_checkpoint import compare_query, encodes_as_avro, find_misfit, watermark_of
 from ckpt.query.compare_queries import Knowledge, compare_signatures, find_worst
 from ckpt.query.description import QueryDescription
+from ckpt.restart.findings import Finding
 from ckpt.restart.remedies import commit_planned
 from ckpt.storage import Storage
 from ckpt.texts import instant
@@ -48,6 +49,7 @@ class EvolvePlan(ChangePlan):
 
     sources: tuple[SourceChange, ...] = ()
     operators: tuple[OperatorChange, ...] = ()
+    findings: tuple[Finding, ...] = ()  # of ``ckpt.preflight``, if the query is started on the checkpoint as it is
     state: StatePlan = field(default_factory=StatePlan)  # of a new checkpoint
     into: Annotated[str | None, "NEW, as given; null with `--in-place`"] = None
     written: Annotated[bool, "NEW is complete"] = False
@@ -103,6 +105,8 @@ def plan_evolution(
     checkpoint = inspection.checkpoint
     try:
         _check_logs(checkpoint)
+        findings = compare_query(query, checkpoint, query.spark, options.from_query).findings
+        plan = replace(plan, findings=tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
         changes = match_sources(checkpoint, query, options.map_source, options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
         operators = _match_operators(checkpoint, query, changes, options)

@@ -24,6 +24,10 @@ def find_wrong(answer: Document) -> list[str]:
         wrong.append("full")
     if answer["go"] and not answer["told"] and not plain["same"]:
         wrong.append("start")
+    if answer["verdict"] == "full" and answer["refused"] is None and "CKPT481" in answer["told"]:
+        wrong.append("full, and preflight has a word")
+    if answer["verdict"] == "from-now-on" and answer["go"] and not answer["told"]:
+        wrong.append("START without the word of evolve")
     if answer["go"] and plain["error"] is not None:
         wrong.append("start fails")
     if evolved is not None and evolved["error"] is not None:
