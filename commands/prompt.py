@@ -18,7 +18,7 @@ from ckpt.model import Json
 from ckpt.restart.findings import Forecast
 from ckpt.texts import mask_secrets
 from ckpt.values import Renderers
-from ckpt.webpage.parts import NOTEBOOK, HtmlMissing, show_inspection
+from ckpt.webpage.parts import NOTEBOOK, HtmlMissing
 
 from . import render
 from .calls import PYTHON
@@ -28,6 +28,7 @@ from .render.html import html_part
 from .render.inspection import FindingKeys, RestartKeys
 from .render.keys import Keys, derive
 from .render.layout import PageLayout
+from .render.page import plot
 from .render.reports import Report, find_report
 
 
@@ -44,7 +45,7 @@ def html(value: object) -> str | None:
             value = inspect(value)
         with speaking(PYTHON):
             if isinstance(value, Inspection):
-                return show_inspection(value, NOTEBOOK)
+                return plot(value, NOTEBOOK)
             return html_part(_make_page(value))
     except HtmlMissing:
         return None

@@ -131,11 +131,12 @@ def scan(
             with replace_whole(textfile) as unfinished:
                 Path(unfinished).write_text(exposition(scan), encoding="utf-8")
         if output is ScanOutput.HTML:
+            from ckpt.webpage.parts import SECTION  # which no other form needs
 
             def present(inspection: Inspection) -> str:
                 where = inspection.checkpoint.uri
                 tried = leave_out_impossible(inspection, where, storage_options, names_only=names_only)
-                return plot(tried, section=True)
+                return plot(tried, SECTION)
 
             scan, sections = present_worst(scan, present, storage_options, kafka, reading)
             report = replace(report, record=scan, sections=sections)

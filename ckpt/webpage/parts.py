@@ -14,7 +14,7 @@ from ckpt.extras import install_command
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection, RatedFinding
 from ckpt.inspection.verdict import outcome_words
-from ckpt.model import Json, Kind, Operator, Store
+from ckpt.model import Json, Operator, Store
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import batch_ranges, escape_unprintable, instant, mask_json, mask_secrets, plural, size
 from ckpt.versions import Progress, Spark, __version__
@@ -31,12 +31,14 @@ PAGE, SECTION, NOTEBOOK = "inspection.html", "inspection.part.html", "notebook.h
 """An inspection as a page that needs nothing else, as a part of a document without style, and with its style."""
 
 
-def show_inspection(inspection: Inspection, template: str = PAGE, besides: Sequence[dict[str, Any]] = ()) -> str:
-    """Fill a template with an inspection; ``besides`` are blocks, each its ``kind`` and its texts.
+def show_inspection(
+    inspection: Inspection, template: str, first: Sequence[dict[str, Any]], besides: Sequence[dict[str, Any]]
+) -> str:
+    """Fill a template with an inspection; ``first`` and ``besides`` are blocks, each its ``kind`` and its texts.
 
     Raises HtmlMissing where Jinja2 is not installed.
     """
-    return fill_template(template, part="inspection", besides=besides, **_describe_inspection(inspection))
+    return fill_template(template, part="inspection", first=first, besides=besides, **_describe_inspection(inspection))
 
 
 def _describe_inspection(inspection: Inspection) -> dict[str, Any]:
@@ -45,7 +47,6 @@ def _describe_inspection(inspection: Inspection) -> dict[str, Any]:
     return {
         "title": checkpoint.uri.rstrip("/").rpartition("/")[2] or checkpoint.uri,
         "inspection": inspection,
-        "tone": _choose_tone(inspection),
         "facts": _list_facts(inspection),
         "forecasts": _make_forecast_table(inspection.forecasts),
         "sources": [
@@ -65,12 +66,6 @@ def _describe_inspection(inspection: Inspection) -> dict[str, Any]:
         "sizes": _compare_sizes(checkpoint.operators),
         "findings": _group_findings((*inspection.troubles, *inspection.notes)),
     }
-
-
-def _choose_tone(inspection: Inspection) -> str:
-    if inspection.checkpoint.kind is Kind.EMPTY:
-        return "warning"
-    return str(max((rated.severity for rated in inspection.troubles), key=lambda rated: rated.rank, default="good"))
 
 
 def _list_facts(inspection: Inspection) -> list[tuple[str, str]]:

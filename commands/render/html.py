@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from ckpt.advice import Words
 from ckpt.inspection.inspection import Inspection
 from ckpt.texts import escape_unprintable
-from ckpt.webpage.parts import NOTEBOOK, PAGE, SECTION, fill_template, show_inspection
+from ckpt.webpage.parts import NOTEBOOK, fill_template, show_inspection
 
 from . import blocks
 from .blocks import NEXT, Cell, Page, Plain, Title, Tone, flatten_page, spell
@@ -26,9 +26,9 @@ def html_part(page: Page) -> str:
     return fill_template(NOTEBOOK, part="page", title="", blocks=_describe_blocks(page))
 
 
-def plot_inspection(inspection: Inspection, besides: Page, *, section: bool = False) -> str:
-    """An inspection with its plots, and what else is to be shown: a document, or a section of one."""
-    return show_inspection(inspection, SECTION if section else PAGE, _describe_blocks(besides))
+def plot_inspection(inspection: Inspection, first: Page, besides: Page, template: str) -> str:
+    """An inspection with its plots, what its first lines say, and what else is to be shown."""
+    return show_inspection(inspection, template, _describe_blocks(first), _describe_blocks(besides))
 
 
 def _describe_blocks(page: Page) -> list[dict[str, Any]]:

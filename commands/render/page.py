@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .document import Document
 
 _SOURCES = 10  # how many sources are named
+_LEADS = ("Will not restart", "Restarts", "Starts fresh", "Unknown")
 _NOT_ASKED = {
     "sources": words("the sources ({--sources})"),
     "sink": words("the sink ({option})", option=Option("sink", Hole.URI)),
@@ -85,14 +86,13 @@ class InspectionReport(Report[Inspection]):
         return page_of(*(part(self.record) for part in parts))
 
 
-def plot(inspection: Inspection, *, section: bool = False) -> str:
-    """An inspection with its plots as HTML: a document, or a section of one. Raises HtmlMissing."""
+def plot(inspection: Inspection, template: str = "inspection.html") -> str:
+    """An inspection with its plots as HTML: a document, or a part of one. Raises HtmlMissing."""
     from .html import plot_inspection  # fills templates, which no other form needs
 
-    besides = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
-    return plot_inspection(
-        inspection, page_of(show_not_asked(inspection), show_sink(inspection), besides), section=section
-    )
+    live = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
+    besides = page_of(show_not_asked(inspection), show_sink(inspection), live)
+    return plot_inspection(inspection, page_of(_show_verdict(inspection, ())), besides, template)
 
 
 def show_title(inspection: Inspection) -> Iterator[Block]:
@@ -149,9 +149,10 @@ def _name_kind(source: SourceView, inspection: Inspection) -> str:
     return "kafka or Event Hubs" if either else source.type
 
 
-def _show_verdict(inspection: Inspection) -> Iterator[Block]:
+def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iterator[Block]:
+    """The first lines, with the outcome in capitals if it is one of the leads."""
     text = inspection.verdict
-    for lead in ("Will not restart", "Restarts", "Starts fresh", "Unknown"):
+    for lead in leads:
         if text.startswith(lead):
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)

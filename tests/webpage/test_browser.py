@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ckpt import scan
-from ckpt.webpage.parts import show_inspection
+from commands.render.page import plot
 from tests.conftest import Ckpt
 from tests.webpage.shapes import SHAPES
 
@@ -66,7 +66,7 @@ def looked_at(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_page_fits_its_window(shape: str, tmp_path: Path) -> None:
     (tmp_path / "ck").mkdir()
-    page = show_inspection(SHAPES[shape](tmp_path / "ck"))
+    page = plot(SHAPES[shape](tmp_path / "ck"))
     for width, found in zip(WIDTHS, measured(page, tmp_path, dark=shape == "gapped"), strict=True):
         assert found["width"] <= width, f"at {width}"
         assert found["plots"] == page.count("<svg")

@@ -1,6 +1,7 @@
 """The page of ``ckpt inspect -o html``: it says what the document says, needs nothing else, and obeys no checkpoint."""
 
 import re
+import shlex
 import shutil
 import sys
 from dataclasses import replace
@@ -16,7 +17,7 @@ from ckpt.extras import install_command
 from ckpt.inspection.scan.scan import present_worst
 from ckpt.webpage import parts
 from ckpt.webpage.charts import MOST_BARS
-from ckpt.webpage.parts import show_inspection
+from commands.render.page import plot
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection import golden
 from tests.laws.hostile.test_secrets import HOLD_ONE, SECRET
@@ -67,7 +68,7 @@ def read(page: str) -> Reader:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_page_is_well_formed_and_needs_nothing_else(shape: str, tmp_path: Path) -> None:
-    page = show_inspection(SHAPES[shape](tmp_path))
+    page = plot(SHAPES[shape](tmp_path))
     reader = read(page)
 
     assert {tag for tag, _ in reader.seen} <= TAGS
@@ -87,6 +88,9 @@ def test_a_page_says_what_the_document_says(sample: str, ckpt: Ckpt) -> None:
 
     assert run.exit_code == document["exit_code"]
     assert document["verdict"] in text
+    first = run.stdout[: run.stdout.index("<h2>Findings</h2>")]
+    steps = document["next"][:1] if document["cause"] else []
+    assert all(f"<pre>{shlex.join(step['command'])}</pre>" in first for step in steps if step["command"])
     notes = {rated.finding.diagnosis.code for rated in inspect(f"sample_checkpoints/{sample}").notes}
     for finding in document["findings"]:
         shown = finding["severity"] != "note" or finding["code"] in notes  # the verdict says the other notes
@@ -109,7 +113,7 @@ def test_more_batches_are_read_than_for_a_terminal(ckpt: Ckpt) -> None:
 
 def test_many_batches_are_binned_and_none_is_lost() -> None:
     found = with_batches(100_000)
-    page = show_inspection(found)
+    page = plot(found)
 
     assert len(page.encode()) < 2_000_000
     assert page.count("<tr>") < MOST_BARS + 50
@@ -122,16 +126,16 @@ def test_many_batches_are_binned_and_none_is_lost() -> None:
 
 
 def test_a_slow_batch_and_a_large_partition_are_named() -> None:
-    text = " ".join(read(show_inspection(with_batches(100))).text.split())
+    text = " ".join(read(plot(with_batches(100))).text.split())
     assert "The longest is 61 min" not in text
     assert "The longest is 1 h 1 min, at batch 34." in text
 
-    text = " ".join(read(show_inspection(with_partitions(1_000))).text.split())
+    text = " ".join(read(plot(with_partitions(1_000))).text.split())
     assert "The largest is partition 777: 38.1 MiB, 40.0 times the median." in text
 
 
 def test_each_operator_is_there_and_the_plots_are_limited() -> None:
-    page = show_inspection(with_operators(7))
+    page = plot(with_operators(7))
     assert [f"Operator {number}:" in page for number in range(7)] == [True] * 7
     assert page.count("<svg") < 40
 
@@ -144,7 +148,7 @@ def test_no_secret_is_on_a_page(text: str) -> None:
         replace(one, finding=of_texts(one.finding, words("{text}", text=text), todo)) for one in found.findings
     )
     sources = tuple(replace(one, name=text, offset={"x": text}) for one in found.sources)
-    page = show_inspection(replace(found, verdict=text, findings=findings, sources=sources))
+    page = plot(replace(found, verdict=text, findings=findings, sources=sources))
     assert SECRET[:9] not in page
     assert SECRET[9:] not in page
     assert "***" in page
