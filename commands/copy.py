@@ -14,7 +14,7 @@ from .watching import bar, interruptible
 
 def copy(
     checkpoint: options.CheckpointArg,
-    common: options.CommonOptions,
+    common: options.NewOptions,
     new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")],
     batch: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Copy as of batch N. Default: the newest.")
@@ -35,13 +35,14 @@ def copy(
 
     Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.
     """
-    storage_options = common.storage_options
+    storage_options, to_storage_options = common.storage_options, common.to_storage_options
     options.check_stays(new)
     with interruptible(), bar(quiet=common.quiet, of="files") as watcher:
         done = ckpt.copy(
             checkpoint,
             new,
             storage_options=storage_options,
+            to_storage_options=to_storage_options,
             batch=batch,
             new_id=new_id,
             plan=plan,

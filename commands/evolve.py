@@ -50,6 +50,7 @@ def evolve(
     ] = False,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written to NEW.")] = False,
+    to_storage_option: options.ToStorageOption = None,
 ) -> None:
     """Let a query with other sources, operators or state continue.
 
@@ -71,7 +72,7 @@ def evolve(
         "map_source": map_source,
     }
     request |= {"map_operator": map_operator, "map_column": map_column, "default": default, "start": start}
-    request |= run.words
+    request |= {"to_storage_options": to_storage_option, **run.words}
     flags = {"accept_from_now_on": accept_from_now_on, "new_id": new_id, "plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
@@ -84,6 +85,7 @@ def evolve(
             new,
             to=to,
             storage_options=change.storage_options,
+            to_storage_options=options.pairs("to_storage_options", to_storage_option) or None,
             from_query=from_query,
             map_source=map_source or (),
             map_operator=map_operator or (),

@@ -24,7 +24,7 @@ _HEADINGS = {
     "Change the checkpoint": ("apply", "undo", "accept_skip", "accept_replay", "backup", "grace"),
     "Ask the source and sink too": ("sink", "sources", "source_option"),
     "Who does the work": ("engine", "jobs", "master", "conf"),
-    "Storage and output": ("storage_option", "output", "quiet", "help"),
+    "Storage and output": ("storage_option", "to_storage_option", "output", "quiet", "help"),
 }
 """Headings of options that several commands have, after the options of a command itself; in the order of the help."""
 _ORDER = ("Arguments", "Options", *_HEADINGS)

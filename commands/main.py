@@ -54,6 +54,7 @@ _MOVED = {
     ("state export", "--count"): "ckpt state count CHECKPOINT counts rows",
     ("state export", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
     ("", "--storage-option"): "it is --storage-options",
+    ("", "--to-storage-option"): "it is --to-storage-options",
     ("", "--source-option"): "it is --source-options",
 }
 """Options that were spelled otherwise before 0.1.0, each with what to type now; "" is any command."""

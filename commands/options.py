@@ -89,6 +89,10 @@ StorageOption = Annotated[
     list[str] | None,
     typer.Option("--storage-options", metavar="KEY=VALUE", help="An option of the file system; repeatable."),
 ]
+ToStorageOption = Annotated[
+    list[str] | None,
+    typer.Option("--to-storage-options", metavar="KEY=VALUE", help="An option of NEW's file system; repeatable."),
+]
 SparkOption = Annotated[
     list[Spark] | None,
     typer.Option(parser=spark_version, metavar="VERSION", help="Forecast for this version only; repeatable."),
@@ -142,6 +146,18 @@ class CommonOptions:
     def storage_options(self) -> dict[str, str]:
         """For the file system. Raises UsageError."""
         return pairs("storage_options", self.storage_option)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOptions(CommonOptions):
+    """Options of a command that writes a new checkpoint."""
+
+    to_storage_option: ToStorageOption = None
+
+    @property
+    def to_storage_options(self) -> dict[str, str] | None:
+        """For the file system of NEW. Raises UsageError."""
+        return pairs("to_storage_options", self.to_storage_option) or None
 
 
 SchemaOption = Annotated[

@@ -42,7 +42,7 @@ def rewrite(
     *,
     checkpoint: options.CheckpointArg,
     more: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    common: options.CommonOptions,
+    common: options.NewOptions,
     form: FormOptions,
     run: RunOptions,
     drop_keys: options.DropKeysOption = None,
@@ -89,7 +89,7 @@ def merge(
     checkpoints: Annotated[
         list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, of queries that do the same.")
     ],
-    common: options.CommonOptions,
+    common: options.NewOptions,
     form: StateForm,
     run: RunOptions,
     drop_keys: options.DropKeysOption = None,
@@ -129,7 +129,7 @@ def split(
     *,
     checkpoint: options.CheckpointArg,
     others: Annotated[list[str], typer.Argument(metavar="NEW...", help="The other new or empty folders.")],
-    common: options.CommonOptions,
+    common: options.NewOptions,
     form: StateForm,
     run: RunOptions,
     where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows of one NEW: key_at = 'eu'; one for each.")],
@@ -168,7 +168,7 @@ def import_state(
     export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all-units --to`.")],
     like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported one, or one of a new query.")],
     form: FormOptions,
-    common: options.CommonOptions,
+    common: options.NewOptions,
     run: RunOptions,
 ) -> None:
     """Write a checkpoint NEW from EXPORT, which may have been edited.

@@ -75,7 +75,7 @@ class RunOptions:
             yield {"storage_options": storage_options, "jobs": self.jobs, "engine": by}
 
     @contextmanager
-    def writing(self, common: options.CommonOptions, *folders: str) -> Iterator[dict[str, Any]]:
+    def writing(self, common: options.NewOptions, *folders: str) -> Iterator[dict[str, Any]]:
         """The arguments of a call that makes these folders, with the bar that shows progress. Raises UsageError."""
         for folder in folders:
             options.check_stays(folder)
@@ -83,4 +83,4 @@ class RunOptions:
             self.reading(common) as how,
             bar(quiet=common.quiet or how["engine"] is not None, of="partitions") as watcher,
         ):
-            yield {**how, "watcher": watcher}
+            yield {**how, "to_storage_options": common.to_storage_options, "watcher": watcher}

@@ -1,6 +1,7 @@
 """The call ``evolve``: a changed query continues; of pyspark nothing is imported where no data frame is given."""
 
 from collections.abc import Mapping, Sequence
+from os import fspath
 from typing import TYPE_CHECKING, Unpack
 
 from ckpt.calls.preflight import describe_query
@@ -22,6 +23,7 @@ def evolve(
     *,
     to: "DataFrame | QueryDescription | str | None" = None,
     storage_options: Mapping[str, str] | None = None,
+    to_storage_options: Mapping[str, str] | None = None,
     output_mode: str = "append",
     from_query: QueryDescription | str | None = None,
     map_source: Sequence[str] = (),
@@ -47,7 +49,8 @@ def evolve(
         new: A path or URI of a folder that does not exist, or holds no file.
         to: The changed query: an unstarted streaming data frame, its ``QueryDescription``, or the path of its
             ``query.json``. Only ``undo`` needs none.
-        storage_options: For the file systems of both, and of the backup, where they are remote.
+        storage_options: For the file systems of the checkpoint and the backup, and for that of ``new``, as of ``copy``.
+        to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         output_mode: Of a data frame.
         from_query: The description, or its path, of the query that wrote the checkpoint: without it ckpt cannot tell
             whether a column of state is computed from what it was.
@@ -90,10 +93,13 @@ def evolve(
     wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, old, accept_from_now_on)
     if new is None and engine is not None:
         raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
+    if new is None and to_storage_options:
+        raise UsageError.of("{--to-storage-options} is for NEW, and in place there is none: leave it out")
     into = None
     if new is not None:
         making: Rewriting = {"plan": plan, "jobs": jobs, "engine": engine, "watcher": how.get("watcher")}
-        into = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **making)
+        making |= {"to_storage_options": to_storage_options}
+        into = NewCheckpoint(uri=new, old=fspath(checkpoint), options=storage_options or {}, new_id=new_id, **making)
     return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
 
 

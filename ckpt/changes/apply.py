@@ -316,7 +316,7 @@ def run_change(
     from ckpt.storage.local_writer import open_writer  # who only plans loads nothing that writes
 
     if back is not None:
-        backed_up = open_storage(back, choose_options(back, options))
+        backed_up = open_storage(back, choose_options(back, options, uri))
         return _undo_change(kind, storage, open_writer(uri, options), backed_up, versions, grace)
     must_choose_reading(deep=how.get("deep", False), names_only=how.get("names_only", False))
     storage.names_only = how.get("names_only", False)

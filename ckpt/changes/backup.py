@@ -33,7 +33,7 @@ from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import temporary
-from ckpt.storage.locations import find_parent, is_in_memory, is_inside, local_path
+from ckpt.storage.locations import find_parent, is_in_memory, is_inside, is_same_kind, local_path
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
 
@@ -244,12 +244,13 @@ def backup_to(location: str | None, uri: str, storage_options: Mapping[str, str]
     must_keep(location, uri)
     from ckpt.storage.local_writer import open_writer  # a plan loads nothing that writes
 
-    return open_writer(location, choose_options(location, storage_options))
+    return open_writer(location, choose_options(location, storage_options, uri))
 
 
-def choose_options(location: str, storage_options: Mapping[str, str]) -> Mapping[str, str]:
-    """A local folder takes no storage options."""
-    return {} if local_path(location) is not None else storage_options
+def choose_options(location: str, storage_options: Mapping[str, str], beside: str | None = None) -> Mapping[str, str]:
+    """A local folder takes no storage options, and a remote one not those of a place ``beside`` it of another kind."""
+    strange = beside is not None and local_path(beside) is None and not is_same_kind(location, beside)
+    return {} if strange or local_path(location) is not None else storage_options
 
 
 def name_default_backup(uri: str) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
+from ckpt.advice import Option, Words, join
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import view_changed
 from ckpt.checkpoint.checkpoint import STATE
@@ -18,7 +19,7 @@ from ckpt.new.comparing import ReadSums
 from ckpt.storage import FileInfo, Storage, open_storage
 from ckpt.storage.base import PIECE
 from ckpt.storage.local_writer import open_writer
-from ckpt.storage.locations import find_parent, is_inside, spark_uri
+from ckpt.storage.locations import find_parent, is_inside, is_one_account, local_path, spark_uri
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer
 
 Watcher = Callable[[int, int], None]
@@ -98,7 +99,8 @@ class Placing:
         if self.missing:
             return
         try:
-            self.writer.check_root()
+            with _naming_own_options():
+                self.writer.check_root()
         except AlreadyThere as error:
             self._check_no_file(error)
 
@@ -110,7 +112,8 @@ class Placing:
         for folder in self.missing:
             open_writer(folder, self.options).make_root()
         try:
-            self.writer.make_root_with(newest, UNFINISHED)
+            with _naming_own_options():
+                self.writer.make_root_with(newest, UNFINISHED)
         except AlreadyThere as error:
             self._check_no_file(error)
             self.put({newest: UNFINISHED})
@@ -228,7 +231,48 @@ def open_new(
 ) -> Placing:
     """Where a new checkpoint is to be, and the folders above that are to be made. Raises StorageError, UsageError."""
     options = choose_options(uri, storage_options)
-    return Placing(open_storage(uri, options), open_writer(uri, options), missing, options, tasks_write)
+    with _naming_own_options():
+        return Placing(open_storage(uri, options), open_writer(uri, options), missing, options, tasks_write)
+
+
+_OF_ONE_ACCOUNT = frozenset(
+    ("account_name", "account_key", "sas_token", "access_key", "secret_key", "session_token", "access_token")
+)
+"""Storage options that no other account takes."""
+
+
+def choose_new_options(
+    new: str, checkpoint: str, options: Mapping[str, str], own: Mapping[str, str] | None
+) -> Mapping[str, str]:
+    """Storage options for a new checkpoint: its own, or those of the old one where storage of its kind takes them.
+
+    Raises UsageError where a key would be sent to another account, or the options have no use.
+    """
+    if own and local_path(new) is not None:
+        raise UsageError.of("{--to-storage-options} is for a remote NEW: {new} is local", new=one_line(new))
+    if own is not None:
+        return own
+    shared = choose_options(new, options, checkpoint)
+    if (keys := sorted(shared.keys() & _OF_ONE_ACCOUNT)) and not is_one_account(new, checkpoint):
+        raise UsageError.of(
+            "{given} is for the account of CHECKPOINT, and {new} is in another one: give {--to-storage-options} for it",
+            given=join((Option("storage_options"), ", ".join(keys))),
+            new=one_line(new),
+        )
+    return shared
+
+
+@contextmanager
+def _naming_own_options() -> Iterator[None]:
+    """Let errors of a new place name the option that is for it."""
+    try:
+        yield
+    except CkptError as error:
+        named = {Option("storage_options"): Option("to_storage_options")}
+        error.words = Words(
+            tuple(named.get(part, part) if isinstance(part, Option) else part for part in error.words.parts)
+        )
+        raise
 
 
 def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
@@ -244,7 +288,8 @@ def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[st
     storage = open_storage(above, choose_options(uri, storage_options))
     missing: list[str] = []
     try:
-        level = storage.list_level()
+        with _naming_own_options():
+            level = storage.list_level()
     except NotFound:
         while storage.local and above is not None and not _is_there(above):
             missing.append(above)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from ckpt.new.placing import Placing, Watcher, open_new
+from ckpt.new.placing import Placing, Watcher, choose_new_options, open_new
 
 if TYPE_CHECKING:
     from ckpt.new.exchange import Exchange
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 class Rewriting(TypedDict, total=False):
     """Options of ``merge`` and ``split``, as ``rewrite`` has them."""
 
+    to_storage_options: Mapping[str, str] | None  # for NEW; by default ``storage_options``, in storage of one kind
     provider: str | None
     partitions: int | None
     format_version: int | None
@@ -29,7 +30,9 @@ class NewCheckpoint:
     """A request for a new checkpoint: where it is and in which form, who writes it, and what is accepted."""
 
     uri: str
-    options: Mapping[str, str] = field(default_factory=dict)  # for the file systems of the old one and the new one
+    old: str  # the checkpoint that it is made of
+    options: Mapping[str, str] = field(default_factory=dict)  # for the file system of that one
+    to_storage_options: Mapping[str, str] | None = None  # for its own; None: as ``choose_new_options`` has it
     provider: str | None = None  # None: as in the old one; so are the next two
     partitions: int | None = None
     format_version: int | None = None
@@ -46,6 +49,11 @@ class NewCheckpoint:
         """True if tasks write state files themselves."""
         return self.engine is not None and self.engine.writes
 
+    @property
+    def own_options(self) -> Mapping[str, str]:
+        """Options for its own file system. Raises UsageError."""
+        return choose_new_options(self.uri, self.old, self.options, self.to_storage_options)
+
     def open(self) -> Placing:
         """Open the place where it is to be. Raises StorageError, UsageError."""
-        return open_new(self.uri, self.options, tasks_write=self.tasks_write)
+        return open_new(self.uri, self.own_options, tasks_write=self.tasks_write)

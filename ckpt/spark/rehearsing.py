@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os import fspath
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,9 @@ class Stage:
         """
         plan = None
         if wanted is not None:
-            new = NewCheckpoint(uri=str(folder), options=self.storage_options or {}, new_id=True)
+            new = NewCheckpoint(
+                uri=str(folder), old=fspath(self.checkpoint), options=self.storage_options or {}, new_id=True
+            )
             plan, _ = evolve_checkpoint(described, self.checkpoint, new, wanted, self.storage_options)
         if plan is None or plan.refused is not None:
             copy(self.checkpoint, str(folder), storage_options=self.storage_options, new_id=True)

@@ -125,6 +125,20 @@ def is_same_kind(uri: str, other: str) -> bool:
     return len(set(schemes)) == 1
 
 
+def is_one_account(uri: str, other: str) -> bool:
+    """Tell whether a key for one place may be for the other: no other Azure account, and no other server that is named.
+
+    >>> is_one_account("abfss://c@one.dfs.core.windows.net/cp", "abfss://c@two.dfs.core.windows.net/cp")
+    False
+    """
+    accounts = []
+    for place in (uri, other):
+        endpoint = re.search(r"[?&]endpoint_override=([^&]*)", place)
+        host = "" if local_path(place) is not None else next(_read_spellings(place)).host
+        accounts.append(host or (endpoint[1] if endpoint else ""))
+    return len({*accounts}) == 1 or "" in accounts
+
+
 def is_in_memory(uri: str) -> bool:
     """Tell whether a place is in the memory of this process, and gone when that ends."""
     return uri.lower().startswith("memory://")

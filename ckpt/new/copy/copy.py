@@ -29,7 +29,7 @@ from ckpt.new.placing import (
     is_large,
     open_new,
 )
-from ckpt.new.request import NewCheckpoint
+from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
 from ckpt.storage.writer import Attributes
@@ -65,6 +65,7 @@ def copy(
     new: str,
     *,
     storage_options: Mapping[str, str] | None = None,
+    to_storage_options: Mapping[str, str] | None = None,
     batch: int | None = None,
     new_id: bool = False,
     plan: bool = False,
@@ -78,7 +79,9 @@ def copy(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         new: A path or URI of a folder that does not exist, or holds no file. That of a flow of a declarative pipeline
             that has not run, ``<storage>/_checkpoints/<catalog>/<schema>/<table>/<flow>``, gets it as version ``0``.
-        storage_options: For the file systems of both, where they are remote.
+        storage_options: For the file system of the checkpoint, where it is remote; also for that of ``new`` if that is
+            storage of the same kind, or the checkpoint is local.
+        to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         batch: A committed batch as of which it is copied; by default the newest.
         new_id: Give the copy a query id of its own.
         plan: Write nothing: only say what would be copied.
@@ -103,8 +106,11 @@ def copy(
     check_apart(uri, new)
     options = storage_options or {}
     kind = find_kind(sink, uri, options)
-    folder, missing = find_first_version(new, options)
-    storage, placing = open_storage(uri, choose_options(uri, options)), open_new(folder, options, missing)
+    making: Rewriting = {"to_storage_options": to_storage_options, "plan": plan, "watcher": watcher}
+    request = NewCheckpoint(uri=new, old=uri, options=options, new_id=new_id, **making)
+    folder, missing = find_first_version(new, request.own_options)
+    request = replace(request, uri=folder)
+    storage, placing = open_storage(uri, choose_options(uri, options)), open_new(folder, request.own_options, missing)
     storage.names_only = True  # all bytes are read once, to be copied, and compared with their checksums
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
@@ -112,7 +118,6 @@ def copy(
         look_at_every_byte(storage, options)
     for attempt in range(_TRIES):
         try:
-            request = NewCheckpoint(uri=folder, options=options, new_id=new_id, plan=plan, watcher=watcher)
             copied = copy_selected(storage, placing, request, batch)
             return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:

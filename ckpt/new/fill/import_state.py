@@ -31,6 +31,7 @@ def import_state(
     *,
     like: Location,
     storage_options: Mapping[str, str] | None = None,
+    to_storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
@@ -50,7 +51,8 @@ def import_state(
         export: What ``ckpt export-state --all-units`` has written, in Parquet or Delta and the shape raw or flat.
         new: A path or URI of a folder that does not exist, or holds no file.
         like: The checkpoint: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        storage_options: For the file systems of all three, where they are remote.
+        storage_options: For the file systems of the export and of ``like``, and for that of ``new``, as of ``copy``.
+        to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         provider: ``hdfs`` or ``rocksdb``; by default as in ``like``.
         partitions: The number of shuffle partitions; by default as in ``like``.
         format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
@@ -81,8 +83,9 @@ def import_state(
     source = open_export(export, choose_options(export, storage_options or {}))
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}
     how |= {"plan": plan, "jobs": jobs, "engine": engine, "watcher": watcher}
-    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **how)
-    return _write(source, fspath(like), wanted)
+    how |= {"to_storage_options": to_storage_options}
+    wanted = NewCheckpoint(uri=new, old=fspath(like), options=storage_options or {}, new_id=new_id, **how)
+    return _write(source, wanted.old, wanted)
 
 
 def write_state(
@@ -91,6 +94,7 @@ def write_state(
     *,
     like: Location,
     storage_options: Mapping[str, str] | None = None,
+    to_storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
@@ -106,6 +110,7 @@ def write_state(
         new: As of ``import_state``.
         like: As of ``import_state``.
         storage_options: As of ``import_state``.
+        to_storage_options: As of ``import_state``.
         provider: As of ``import_state``.
         partitions: As of ``import_state``.
         format_version: As of ``import_state``.
@@ -125,9 +130,9 @@ def write_state(
     """
     source = Frames(frames if engine is not None else {label: table_of(frame) for label, frame in frames.items()})
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}
-    how |= {"engine": engine}
-    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **how)
-    return _write(source, fspath(like), wanted)
+    how |= {"engine": engine, "to_storage_options": to_storage_options}
+    wanted = NewCheckpoint(uri=new, old=fspath(like), options=storage_options or {}, new_id=new_id, **how)
+    return _write(source, wanted.old, wanted)
 
 
 def _write(source: Export | Frames, like: str, new: NewCheckpoint) -> Rewrite:

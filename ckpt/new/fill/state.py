@@ -281,7 +281,7 @@ def make_state(
     chosen, _, rewrite = plan
     engine = new.engine or ThroughFiles(Processes(_count_processes(chosen, source, new.jobs)))
     export = source if isinstance(source, Export) else None
-    into, forms = (new.uri, dict(new.options), new.tasks_write), (rewrite.old, rewrite.new)
+    into, forms = (new.uri, dict(new.own_options), new.tasks_write), (rewrite.old, rewrite.new)
     work = StateImport(*into, chosen, *forms, source.place, export, state)
     sources: list[RowsSource] = []
     frames = []

@@ -32,6 +32,7 @@ def rewrite(
     new: str,
     *,
     storage_options: Mapping[str, str] | None = None,
+    to_storage_options: Mapping[str, str] | None = None,
     provider: str | None = None,
     partitions: int | None = None,
     format_version: int | None = None,
@@ -55,7 +56,8 @@ def rewrite(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         new: A path or URI of a folder that does not exist, or holds no file.
-        storage_options: For the file systems of both, where they are remote.
+        storage_options: For the file system of the checkpoint, and for that of ``new``, as of ``copy``.
+        to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         provider: ``hdfs`` or ``rocksdb``; by default as it is.
         partitions: The new number of shuffle partitions; by default as it is.
         format_version: The state store checkpoint format, 1 or 2; by default as it is. Sessions must be set to it.
@@ -95,10 +97,11 @@ def rewrite(
     if salvage and schema is not None:
         raise UsageError.of("{--salvage} or {--schema}: not both")
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version, "plan": plan}
+    how |= {"to_storage_options": to_storage_options}
     how |= {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions}
     how |= {"jobs": jobs, "engine": engine, "watcher": watcher}
-    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=new_id, **how)
-    planned = plan_rewrite(fspath(checkpoint), wanted, keys, where, schema=schema, salvage=salvage)
+    wanted = NewCheckpoint(uri=new, old=fspath(checkpoint), options=storage_options or {}, new_id=new_id, **how)
+    planned = plan_rewrite(wanted.old, wanted, keys, where, schema=schema, salvage=salvage)
     return _write([(wanted, planned)])[0]
 
 
@@ -120,7 +123,7 @@ def merge(
     Args:
         checkpoints: Two or more, each as of ``rewrite``.
         new: A path or URI of a folder that does not exist, or holds no file.
-        storage_options: For the file systems of all, where they are remote.
+        storage_options: For the file systems of all, as of ``copy``.
         drop_keys: As of ``rewrite``.
         where: As of ``rewrite``.
         expect: The description of the new query, or a file of it: the sources are put in its order, and it must not
@@ -142,7 +145,7 @@ def merge(
         raise UsageError("name two or more checkpoints to merge")
     keys = _list_keys(drop_keys, where)
     query = QueryDescription.read(expect) if isinstance(expect, str) else expect
-    wanted = NewCheckpoint(uri=new, options=storage_options or {}, new_id=True, **how)
+    wanted = NewCheckpoint(uri=new, old=old[0], options=storage_options or {}, new_id=True, **how)
     return _write([(wanted, plan_merge(old, wanted, keys, where, query, combine=combine))])[0]
 
 
@@ -162,7 +165,7 @@ def split(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         new: Two or more paths or URIs of folders that do not exist, or hold no file.
         where: A condition for each of them, as of ``rewrite``; exactly one has to be true for each row.
-        storage_options: For the file systems of all, where they are remote.
+        storage_options: For the file systems of all, as of ``copy``.
         how: The form of the new ones, and how they are written; see ``Rewriting``.
 
     Raises:
@@ -181,8 +184,9 @@ def split(
         raise UsageError.of("{--where}: name one condition for each new checkpoint")
     for uri, other in combinations(new, 2):
         check_apart(uri, other)
-    into = [NewCheckpoint(uri=uri, options=storage_options or {}, new_id=True, **how) for uri in new]
-    made = _write([*zip(into, plan_split(fspath(checkpoint), into, where), strict=True)])
+    old, options = fspath(checkpoint), storage_options or {}
+    into = [NewCheckpoint(uri=uri, old=old, options=options, new_id=True, **how) for uri in new]
+    made = _write([*zip(into, plan_split(old, into, where), strict=True)])
     return replace(made[0], parts=made)
 
 

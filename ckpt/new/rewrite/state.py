@@ -393,7 +393,7 @@ def rewrite_state(
         combining = {store: ColumnReshaping(columns, state.provider) for store, columns in union.combining.items()}
     work = StateRewriting(
         new.uri,
-        dict(new.options),
+        dict(new.own_options),
         new.tasks_write,
         tuple(old),
         state,
