@@ -54,12 +54,13 @@ def evolve(
 ) -> None:
     """Let a query with other sources, operators or state continue.
 
-    Writes NEW, and only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing
-    without --apply. Starts no JVM but with --engine spark.
+    Without NEW it writes nothing: it says what the change costs, and ends in the command that does it. Writes NEW, and
+    only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing without --apply.
+    Starts no JVM but with --engine spark.
 
     Examples:
+    ckpt evolve /cp/orders --from-query old.json --to query.json
     ckpt evolve /cp/orders /cp/orders-2 --to query.json
-    ckpt evolve /cp/orders --in-place --to query.json --apply
 
     Exit status: 0 written, planned with --plan, or nothing to do; 1 a change of CHECKPOINT is planned; 2 bad usage;
     3 could not do it.
@@ -73,11 +74,12 @@ def evolve(
     }
     request |= {"map_operator": map_operator, "map_column": map_column, "default": default, "start": start}
     request |= {"to_storage_options": to_storage_option, **run.words}
+    guided = new is None and not in_place and change.undo is None
     flags = {"accept_from_now_on": accept_from_now_on, "new_id": new_id, "plan": plan}
     how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
         _check_request(new, to, change, in_place=in_place, of_new=new_id or plan)
-        if run.engine is Workers.SPARK and (in_place or plan):
+        if run.engine is Workers.SPARK and (in_place or plan or guided):
             raise UsageError.of("{--engine=spark} writes the state of NEW: leave it out with {--in-place} and {--plan}")
     with run.executors(quiet=change.quiet) as by, bar(quiet=change.quiet or by is not None, of="files") as watcher:
         evolution, receipt = ckpt.evolve(
@@ -94,7 +96,7 @@ def evolve(
             start=options.pairs("start", start, once=True),
             accept_from_now_on=accept_from_now_on,
             new_id=new_id,
-            plan=plan,
+            plan=plan or guided,
             jobs=run.jobs,
             engine=by,
             **(how if in_place else {**how, "watcher": watcher}),
@@ -119,11 +121,11 @@ def _check_request(
     if to is None:
         describe = Code("ckpt.describe_query")
         raise UsageError.of("name the changed query: {--to} query.json, from {describe}", describe=describe)
-    if in_place == (new is not None):
+    if in_place and new is not None:
         raise UsageError.of("say where: NEW, or {--in-place}, one of the two")
     if in_place and of_new:
         raise UsageError.of("{--new-id} and {--plan} are for NEW; {--in-place} prints a plan until {--apply}")
     if new is not None:
         options.check_stays(new)
-        if change.apply or change.backup is not None or change.deep:
-            raise UsageError.of("{--apply}, {--backup} and {--deep} go with {--in-place}: NEW is written at once")
+    if not in_place and (change.apply or change.backup is not None or change.deep):
+        raise UsageError.of("{--apply}, {--backup} and {--deep} go with {--in-place}: NEW is written at once")

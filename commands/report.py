@@ -42,7 +42,7 @@ def show(report: Report[Any], output: Output) -> None:
         case Output.HTML:
             text = report.html()
         case Output.GITHUB:
-            text = _for_github(change_texts(report.page(), mask_secrets))
+            text = _for_github(change_texts(report.comment(), mask_secrets))
         case _:
             assert_never(output)
     show_text(text)

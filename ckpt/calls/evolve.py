@@ -64,7 +64,8 @@ def evolve(
             options say.
         accept_from_now_on: Accept that what is new knows only rows from now on.
         new_id: Give the new checkpoint a query id of its own.
-        plan: Only say what would be written to ``new``.
+        plan: Only say what would be written to ``new``; without ``new`` what the change needs: each option, what it
+            costs, and the one call that does it all.
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
         engine: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
@@ -85,7 +86,9 @@ def evolve(
     (True, 9, 'from-now-on', ['same'])
 
     """
+    from ckpt.changes.apply import Receipt
     from ckpt.new.carry_over import evolve_checkpoint
+    from ckpt.new.guide import guide_change
     from ckpt.new.request import NewCheckpoint, Rewriting
 
     described = _describe(to, output_mode, checkpoint, storage_options)
@@ -95,6 +98,8 @@ def evolve(
         raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
     if new is None and to_storage_options:
         raise UsageError.of("{--to-storage-options} is for NEW, and in place there is none: leave it out")
+    if new is None and plan and described is not None:
+        return ChangeResult(guide_change(described, fspath(checkpoint), wanted, storage_options or {}), Receipt())
     into = None
     if new is not None:
         making: Rewriting = {"plan": plan, "jobs": jobs, "engine": engine, "watcher": how.get("watcher")}

@@ -1,23 +1,37 @@
 """Report of ``ckpt evolve``: the changes of the query, and what it then knows."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, Step, advise, call, do, run, words
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, Option, Step, advise, call, do, join, run, words
 from ckpt.advice.calls import Value
+from ckpt.advice.spelling import name_option
 from ckpt.changes.steps import FileContent
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.new.evolve.operators import OperatorChange
 from ckpt.new.evolve.plan import EvolvePlan
-from ckpt.new.evolve.sources import QueryChange
+from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange
 from ckpt.query.compare_queries import Knowledge, PartComparison
 from ckpt.query.description import NOT_DESCRIBED
 from ckpt.restart.findings import Severity
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from .blocks import Block, Cases, FindingHead, Heading, Headline, Item, Next, Tone, show_call
+from .blocks import (
+    Block,
+    Cases,
+    FindingHead,
+    Heading,
+    Headline,
+    Item,
+    Next,
+    Page,
+    Tone,
+    page_of,
+    show_call,
+    show_outcome,
+)
 from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeDocument, StepKeys
@@ -56,6 +70,14 @@ class _Finding(Keys):
     detail: Annotated[str, "for people; its words are not fixed"]
 
 
+class _Answer(Keys):
+    options: Annotated[
+        tuple[Annotated[str, "as typed"], ...],
+        lambda answer: [name_option(name, value) for name, value in answer.options.items()],
+    ]
+    why: ForPeople
+
+
 class _WrittenFile(Keys):
     bytes: Annotated[int, of("size")]
     sha256: Annotated[str | None, "of its content, in hexadecimal; null of state"]
@@ -67,7 +89,7 @@ class _Step(StepKeys):
     ]
 
 
-_RESULT = "verdict findings sources operators not_compared written batch query_id new_id files bytes sinks"
+_RESULT = "verdict findings answers sources operators not_compared written batch query_id new_id files bytes sinks"
 
 
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
@@ -80,6 +102,7 @@ class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", r
     findings: Annotated[
         tuple[_Finding, ...], "of `ckpt preflight`, if the query is started on CHECKPOINT as it is; worst first"
     ]
+    answers: Annotated[tuple[_Answer, ...], "without NEW: the options that the change takes, and what each costs"]
     sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
     operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
     not_compared: Annotated[
@@ -120,7 +143,27 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         what = f"{plural(plan.files, 'file')}, {plural(plan.bytes, 'byte')}"
         where = f"{plan.into} as of batch {plan.batch}"
         text = f"WRITTEN to {where}, and checked: {what}" if plan.written else f"PLANNED: {where}: {what}"
-        yield Headline(text, Tone.GOOD)
+        if plan.guided is None:
+            yield Headline(text, Tone.GOOD)
+            return
+        forgets = any("map_operator" in answer.options for answer in plan.answers)
+        text = (
+            f"ONE COMMAND does it{', and leaves old state out' * forgets}. The query then knows: {_SAID[plan.verdict]}"
+        )
+        if not plan.steps:
+            text = f"NOTHING TO CHANGE: {plan.why}, and knows: {_SAID[plan.verdict]}"
+        tone = Tone.GOOD if plan.verdict is Knowledge.FULL else Tone.WARNING
+        yield from show_outcome(text, tone, steps if plan.steps else ())
+
+    def comment(self) -> Page:
+        """A guided change in about ten lines: the outcome, each change with its cost, the command."""
+        if self.plan.guided is None:
+            return self.page()
+        parts = [part for part in self.plan.parts if _is_changed(part)]
+        rows = [_tabulate_part(part, f"{part.change} {_name_part(part)}", planned=True)[1:] for part in parts]
+        shown = rows if len(rows) <= _BRIEF else [*rows[: _BRIEF - 1], (f"and {len(rows) - _BRIEF + 1} more", "", "")]
+        steps = [step for block in self._show_next() if isinstance(block, Next) for step in block.steps]
+        return page_of(self._show_headline(steps), [Cases(tuple(shown))] if shown else [])
 
     def forecasts(self) -> Iterator[Block]:
         if self.plan.into is None:
@@ -138,6 +181,11 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             diagnosis = finding.diagnosis
             yield FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
             yield Item(finding.detail, 11)
+        if self.plan.answers and self.plan.steps:
+            yield Heading("Options", "that the change takes, and what each costs")
+        for answer in self.plan.answers if self.plan.steps else ():
+            yield Item(join((Option(name, value) for name, value in answer.options.items()), " "))
+            yield Item(answer.why, 6)
         if not self.plan.sources:
             return
         planned = self._refusal is None
@@ -153,7 +201,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
                 yield Cases(tuple(_tabulate_column(part) for part in operator.parts))
         if self.plan.operators:
             yield Heading("Not checked", f"{NOT_DESCRIBED}: a change of these is not seen")
-        if self.plan.into is not None and not self.plan.new_id and self._refusal is None:
+        if self.plan.guided is not None and self.plan.operators and self.asked.get("from_query") is None:
+            yield Item(words("Name the old query ({--from-query}): ckpt then says of each column what it knows"), 2)
+        made = self.plan.into is not None and (self.plan.guided is None or self.plan.steps)
+        if made and not self.plan.new_id and self._refusal is None:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
     @property
@@ -161,7 +212,12 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         into = () if self.plan.into is None else (self.plan.into,)
         to: Value = self.query or Hole.QUERY
         request = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=to)
-        return request.but(**self.asked, new_id=self.plan.new_id or None)
+        request = request.but(**self.asked, new_id=self.plan.new_id or None)
+        options = self.plan.guided
+        if options is None:
+            return request
+        taken = {name for answer in self.plan.answers for name in answer.options}
+        return request.but(**{name: getattr(options, name) for name in sorted(taken)})
 
     def next_if_nothing(self) -> Iterator[Block]:
         yield Next((do(Do.START, words("Start the changed query."), rows=NO_ROWS),))
@@ -189,13 +245,35 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if plan.into is None or self._refusal is not None:
             yield from ChangeReport._show_next(self)
             return
+        if plan.guided is not None and not plan.steps:
+            yield from self.next_if_nothing()
+            return
         if not plan.written:
+            if plan.in_place:
+                here = self.request.but(in_place=True, apply=True)
+                what = words("Change CHECKPOINT itself, with a backup.")
+                instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
+                write = run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")])
+                yield Next((write.or_(instead),))
+                return
             yield Next((run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")]),))
             return
         see = words("See whether the changed query can be started on it.")
         look = run(call("preflight", plan.into, expect=self.query or Hole.QUERY), see)
         start = BOOK.text("start_changed", batch=plan.batch)
         yield Next((look, do(Do.START, start, rows=NO_ROWS)))
+
+
+_BRIEF = 2  # rows of a comment
+
+
+def _is_changed(part: QueryChange) -> bool:
+    return part.change is not PartChange.SAME or part.verdict is not Knowledge.FULL
+
+
+def _name_part(part: QueryChange) -> str:
+    kind = "source" if isinstance(part, SourceChange) else "operator"
+    return f"{kind} {part.old if part.new is None else part.new}"
 
 
 _SAID = {

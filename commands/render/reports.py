@@ -63,6 +63,10 @@ class Report(Generic[Record]):
         """For people: blocks, which a layout turns into text."""
         return page_of(*(part(self.record) for part in self.parts))
 
+    def comment(self) -> Page:
+        """For a pull request, whose readers want the outcome."""
+        return self.page()
+
     def html(self) -> str:
         """For a browser: a document without the secrets in it. Raises CkptError where a package is missing."""
         from .html import html  # fills templates, which no other form needs

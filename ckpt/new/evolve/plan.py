@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Self
 
 from ckpt.advice import Setting, Words, join, plain
+from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import FileContent, FileStep, plan_writing, read_files, sidecar, view_changed
@@ -41,6 +42,14 @@ class EvolveOptions:
     accept_from_now_on: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EvolveAnswer:
+    """Options that take one refusal."""
+
+    options: Mapping[str, Value]
+    why: Words  # what it costs
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolvePlan(ChangePlan):
     """The files that differ, in the checkpoint itself or in a new one, and what the query then knows."""
@@ -56,6 +65,9 @@ class EvolvePlan(ChangePlan):
     batch: Annotated[int | None, "the committed batch after which NEW continues"] = None
     query_id: Annotated[str | None, "of NEW"] = None
     new_id: bool = False
+    answers: tuple[EvolveAnswer, ...] = ()  # that a guided change adds to the request
+    guided: EvolveOptions | None = None  # with these
+    in_place: bool = False  # a guided change can be made there too
     needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
     refused_operator: int | None = None  # of the query, whose state cannot be kept
     files: Annotated[int, "of NEW"] = 0

@@ -174,7 +174,7 @@ def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, 
     ("words", "told"),
     [
         (("{new}",), "name the changed query: --to query.json"),
-        (("--to", "{query}"), "say where: NEW, or --in-place"),
+        (("--to", "{query}", "--apply"), "go with --in-place"),
         (("{new}", "--in-place", "--to", "{query}"), "say where: NEW, or --in-place"),
         (("--in-place", "--to", "{query}", "--plan"), "--new-id and --plan are for NEW"),
         (("{new}", "--to", "{query}", "--apply"), "go with --in-place"),

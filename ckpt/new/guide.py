@@ -1,0 +1,110 @@
+"""Guides a change of a query: which options each refusal of ``ckpt evolve`` takes, up to one command that does it all.
+
+Nothing is written, and no state is read: only descriptions and logs.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+
+from ckpt.advice import Option, Words, plain
+from ckpt.changes.steps import view_changed
+from ckpt.errors import NotFound, UsageError
+from ckpt.formats.operators import OperatorName
+from ckpt.new.evolve.book import BOOK
+from ckpt.new.evolve.plan import EvolveAnswer, EvolveOptions, EvolvePlan, judge_evolution, plan_evolution
+from ckpt.query.description import QueryDescription
+from ckpt.storage import open_storage
+
+_MOST = 100  # answers: a query has no more parts
+_GROUPED = (OperatorName.AGGREGATION, OperatorName.SESSIONS)  # whose groups of before can stay beside new ones
+
+
+def guide_change(
+    query: QueryDescription, uri: str, wanted: EvolveOptions, storage_options: Mapping[str, str]
+) -> EvolvePlan:
+    """Answer each refusal as carefully as can be: a source continues, a column or an operator that is unsure begins.
+
+    Raises as ``evolve``.
+    """
+    storage, into = open_storage(uri, storage_options), _find_free(uri, storage_options)
+    plan, options = plan_evolution(storage, query, wanted, into), wanted
+    answers: list[EvolveAnswer] = []
+    while plan.refused is not None and len(answers) < _MOST:
+        for answer in _list_answers(plan, query):
+            tried = _add(options, answer)
+            try:
+                if "default" in answer.options:  # whether it is a value of the column shows at the end
+                    plan_evolution(storage, query, replace(tried, accept_from_now_on=True), into)
+                after = plan_evolution(storage, query, tried, into)
+            except UsageError:  # it is no answer for this column or source
+                continue
+            if str(after.refused) != str(plan.refused):
+                answers.append(answer)
+                plan, options = after, tried
+                break
+        else:
+            break
+    in_place = False
+    if plan.refused is None and not plan.state.makes_files:
+        view = view_changed(storage, plan.inspection.checkpoint.listing, plan.steps)
+        plan = judge_evolution(view, plan, query)
+        in_place = bool(plan.steps) and plan_evolution(storage, query, options).refused is None
+    return replace(plan, answers=tuple(answers), guided=options, in_place=in_place)
+
+
+def _find_free(uri: str, storage_options: Mapping[str, str]) -> str:
+    """Name a folder beside the checkpoint that is not there, or holds nothing. Raises StorageError."""
+    stem = re.sub(r"-\d$", "", uri.rstrip("/"))
+    for number in count(2):
+        new = f"{stem}-{number}"
+        try:
+            level = open_storage(new, storage_options).list_level()
+        except NotFound:
+            return new
+        if new != uri.rstrip("/") and not (level.files or level.folders):
+            return new
+    raise AssertionError
+
+
+def _list_answers(plan: EvolvePlan, query: QueryDescription) -> Iterator[EvolveAnswer]:
+    """List the options that take a refusal with their costs, those first that lose least and never mix values."""
+    if plan.needs_acceptance:
+        yield EvolveAnswer({"accept_from_now_on": True}, plain(plan.refused or ""))
+        return
+    parts = plan.refused.parts if isinstance(plan.refused, Words) else ()
+    asked = {part.name: part.value for part in parts if isinstance(part, Option) and part.value is not None}
+    operator, begins = plan.refused_operator, {"accept_from_now_on": True}
+    values = asked.get("default")
+    kind = None if operator is None or query.operators is None else query.operators[operator].name
+    if isinstance(values, Mapping) and kind in _GROUPED:
+        columns = [*map(str, values)]
+        why = BOOK.text("guide_null", columns=", ".join(columns))
+        yield EvolveAnswer({"default": dict.fromkeys(columns, "null")}, why)
+    for name, value in asked.items():
+        text = str(value)  # of two answers to one question the last, by which it begins, is named
+        if name == "map_source" and text.startswith("-="):
+            new = text.removeprefix("-=")
+            yield EvolveAnswer({name: f"{new}={new}"}, BOOK.text("guide_same_place", new=new, map_source=text))
+        if text.startswith("-=") and text != "-=ID":
+            more = begins if name == "map_operator" else {}
+            yield EvolveAnswer({name: text, **more}, BOOK.text("guide_begins", why=plan.refused))
+    if operator is not None:
+        why = BOOK.text("guide_empty", why=plan.refused, new=operator)
+        yield EvolveAnswer({"map_operator": f"-={operator}", **begins}, why)
+
+
+def _add(options: EvolveOptions, answer: EvolveAnswer) -> EvolveOptions:
+    changed = options
+    for name, value in answer.options.items():
+        before = getattr(options, name)
+        match value:
+            case bool():
+                after: object = value
+            case Mapping():
+                after = {**before, **value}
+            case _:
+                after = (*before, str(value))
+        changed = replace(changed, **{name: after})  # type: ignore[arg-type]
+    return changed

@@ -1,0 +1,128 @@
+"""A guided change: ``ckpt evolve`` without NEW lists what each change costs, and its command, as it is typed, works."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt as library
+from tests.changes.fixes.async_gap.test_command import everything
+from tests.conftest import Ckpt, CopyOf
+from tests.inspection.preflight import signatures
+from tests.inspection.preflight.test_signatures import archive, described
+from tests.new.evolve.running import Inputs
+from tests.new.evolve.test_command import FILES, MORE, OLD, RATE, STATEFUL, Describe, describe
+
+__all__ = ("describe",)
+CHANGES = [each for each in signatures.changes("4.2") if f"bases/{each.base}/metadata" in archive("4.2").namelist()]
+QUICK = ("window: shorter", "window: delay", "sums: another column", "dedup: another column", "join: condition")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [pytest.param(each, id=each.id, marks=() if each.id in QUICK else pytest.mark.slow) for each in CHANGES],
+)
+def test_the_command_works_as_it_is_typed(change: signatures.Changed, ckpt: Ckpt, tmp_path: Path) -> None:
+    names = [name for name in archive("4.2").namelist() if name.startswith(f"bases/{change.base}/")]
+    archive("4.2").extractall(tmp_path, names)
+    checkpoint = tmp_path / "bases" / change.base
+    described("4.2", change.base).write(str(tmp_path / "old.json"))
+    described("4.2", change.id).write(str(tmp_path / "query.json"))
+    before = everything(checkpoint)
+    words = ("evolve", checkpoint, "--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
+
+    guided = ckpt(*words, "-o", "json")
+    page = ckpt(*words).stdout
+    document = guided.json()
+    comment = ckpt(*words, "-o", "github").stdout.partition("\n\n")[2]
+
+    assert (guided.exit_code, document["refused"], everything(checkpoint)) == (0, None, before)
+    assert len([line for line in comment.splitlines() if line]) <= 10
+    asked = {option for answer in document["answers"] for option in answer["options"]}
+    if not document["steps"]:
+        assert "NOTHING TO CHANGE" in page
+        assert ckpt("preflight", checkpoint, "--expect", tmp_path / "query.json").exit_code == 0
+        return
+    (step,) = document["next"]
+    assert all(option in shlex.join(step["command"]) for option in asked)
+    assert shlex.join(step["command"]) in page
+    assert shlex.join(step["command"]) in comment
+    done = ckpt(*step["command"][1:], "--jobs", 1, "-o", "json")
+    assert (done.exit_code, done.json()["verdict"]) == (0, document["verdict"]), done.stdout
+    assert ckpt("preflight", step["command"][3], "--expect", tmp_path / "query.json").exit_code == 0
+
+
+def test_only_sources_can_change_in_place_too(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
+    checkpoint, query = copy_of(FILES), describe(OLD, MORE)
+    document = ckpt("evolve", checkpoint, "--to", query, "-o", "json").json()
+    step, instead = document["next"]
+    assert step["command"][3] == f"{checkpoint}-2"
+    assert ckpt(*step["command"][1:]).exit_code == 0
+    assert ckpt("evolve", checkpoint, "--to", query, "-o", "json").json()["into"] == f"{checkpoint}-3"
+    assert ckpt(*instead["command"][1:], "--grace", 0).exit_code == 0
+    assert ckpt("preflight", checkpoint, "--expect", query).exit_code == 0
+
+
+def test_what_no_option_takes_is_refused(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
+    checkpoint = copy_of("stateless-killed-3.5")
+    document = ckpt("evolve", checkpoint, "--to", describe(MORE), "-o", "json").json()
+    assert (document["answers"], "never be read" in document["refused"]) == ([], True)
+    assert [step["command"][1] for step in document["next"]] == ["rewind"]
+
+
+def test_two_sources_that_look_alike_continue_by_place(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
+    document = ckpt("evolve", copy_of(STATEFUL), "--to", describe(RATE, RATE, like=STATEFUL), "-o", "json").json()
+    assert next(each["options"] for each in document["answers"]) == ["--map-source 0=0"]
+    assert [source["change"] for source in document["sources"]] == ["same", "added"]
+
+
+@pytest.mark.spark
+def test_state_sources_and_keys_change_at_once(spark: Any, tmp_path: Path, ckpt: Ckpt) -> None:
+    """A source, an aggregate and a key column more: the command is obeyed, and rows are counted."""
+    inputs = Inputs(spark, tmp_path)
+    inputs.put("ab")
+
+    def count(tags: str, keys: str, *aggregates: str) -> Any:
+        functions = __import__("pyspark.sql.functions", fromlist=["expr"])
+        own = spark.newSession()
+        own.conf.set("spark.sql.shuffle.partitions", "2")
+        rows = own.readStream.schema("id LONG").json(str(tmp_path / tags[0]))
+        for tag in tags[1:]:
+            rows = rows.union(own.readStream.schema("id LONG").json(str(tmp_path / tag)))
+        rows = rows.selectExpr("id", "id % 2 AS k", "id % 3 AS g")
+        return rows.groupBy(*keys).agg(*map(functions.expr, aggregates))
+
+    def run(frame: Any, checkpoint: Path) -> None:
+        writer = frame.writeStream.format("noop").outputMode("update").option("checkpointLocation", str(checkpoint))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    old = count("a", "k", "count(*) AS n")
+    new = count("ba", "kg", "sum(id) AS s", "count(*) AS n")
+    checkpoint = tmp_path / "cp"
+    run(old, checkpoint)
+    for name, frame in (("old", old), ("query", new)):
+        library.describe_query(frame, output_mode="update", checkpoint=checkpoint).write(str(tmp_path / f"{name}.json"))
+
+    words = ("evolve", checkpoint, "--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json", "-o", "json")
+    document = ckpt(*words).json()
+    (step,) = document["next"]
+    assert {option.partition(" ")[0] for each in document["answers"] for option in each["options"]} == {
+        "--default",
+        "--accept-from-now-on",
+    }
+    assert ckpt(*step["command"][1:], "--jobs", 1).exit_code == 0
+    inputs.put("a")
+    run(new, Path(step["command"][3]))
+    rows = library.state_show(step["command"][3], limit=99).rows
+    kept = [row for row in rows if row["key_g"] is None]
+    assert sorted((row["key_k"], row["value_count"]) for row in kept) == [(0, 2), (1, 1)]
+    names = ("key_k", "key_g", "value_count", "value_sum")
+    found = sorted(tuple(int(str(row[name])) for name in names) for row in rows if row not in kept)
+    ids = [*inputs.ids["b"], *inputs.ids["a"][3:]]
+    groups = {(i % 2, i % 3) for i in ids}
+    assert found == sorted(
+        (k, g, len(own), sum(own)) for k, g in groups for own in [[i for i in ids if (i % 2, i % 3) == (k, g)]]
+    )
