@@ -8,6 +8,7 @@ computed in another way.
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from ckpt.formats.blockstream import SMALL_BLOCK, Pieces
@@ -18,6 +19,7 @@ FOOTER = 53  # bytes: checksum type, two handles padded to 40, format version, m
 _MAGIC = 0x88E241B785F4CFF7
 _VERSIONS, _NEWER_VERSIONS = range(2, 6), range(6, 32)
 _TRAILER = 5  # type of compression, checksum
+_SEQUENCE = 8  # bytes after each key: type and sequence number
 _LARGEST_BLOCK = 256 << 20  # bytes that are in memory at once
 _LARGEST_INDEX = 64 << 20  # bytes of an index when it is decompressed
 _WORD = 0xFFFFFFFF
@@ -98,6 +100,16 @@ def check_sst(read: ReadRange, size: int, content: Pieces) -> None:
         _follow(offset, at)
         at += length + _TRAILER
     _follow(size - FOOTER, at)
+
+
+def first_keys(data: bytes) -> Iterator[bytes]:
+    """The keys in the first block of data of a table, as they are stored. Raises as ``check_sst``."""
+    version, kind = check_footer(data)
+    footer = data[-FOOTER:]
+    table = _Table(lambda offset, size: data[offset : offset + size], len(data) - FOOTER, _CHECKSUMS[kind])
+    index, _ = _handle(footer, _handle(footer, 1)[1])
+    for block in islice(_data_blocks(table.unpack(index), deltas=version >= 4), 1):
+        yield from (key[:-_SEQUENCE] for key, _ in _entries(table.unpack(block), "block of data"))
 
 
 def _follow(offset: int, at: int) -> None:

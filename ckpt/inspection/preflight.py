@@ -233,6 +233,10 @@ def _list_unseen(
                 verify=call("state_verify"),
             )
         )
+    elif checkpoint.state is not None and checkpoint.state.every_byte is None:
+        unseen.append(
+            words("rows of the state: they were not decoded ({verify} does that)", verify=call("state_verify"))
+        )
     if start.query is not None and start.query.operators:
         unseen.append(_NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN)
     return unseen

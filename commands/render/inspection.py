@@ -239,7 +239,7 @@ class InspectionDocument(DocumentKeys):
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
     cause: Annotated[Cause | None, "the worst finding, which the verdict names; null: none but notes"] = None
     checkpoint: Annotated[CheckpointKeys, itself]
-    deep: Annotated[bool, "every byte of the state was read"]
+    deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]
     not_read: Annotated[
         NotRead | None, "state files that the next start loads, and that were not read completely or fit no checksum"
     ] = None

@@ -81,6 +81,8 @@ def _show_all(inspection: Inspection, state: StateInventory, *, unread_too: bool
         yield Item(
             words("{files} ({bytes}) known by name and size only: {--deep} reads every byte", files=files, bytes=bytes_)
         )
+    elif state.operators and inspection.sound:
+        yield Item(words("rows not decoded: {--deep} compares them with their schemas and with one another"))
     if unread := _list_unread(inspection):
         more = f" and {len(unread) - 1} more" if unread[1:] else ""
         yield Item(f"the storage did not let ckpt read {unread[0]}{more}: what follows is of the rest")

@@ -7,8 +7,12 @@ from itertools import islice
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.folders import SSTS, STATE, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
 from ckpt.checkpoint.state.load import CollectedState, is_serious, judge_ssts
-from ckpt.formats.statefiles import DEFAULT_STORE
+from ckpt.formats.keyhash import partition_of
+from ckpt.formats.operators import BY_WHOLE_KEY, OperatorName
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS
+from ckpt.formats.types import named_fields
 from ckpt.model import DamageKind, EveryByte, FileDamage, Operator, StateDamage, StateFileKind, Unreadable
+from ckpt.settings import ENCODING_FORMAT, ROW_CHECKSUM, STRICT_DISTRIBUTION
 
 _NAMED = 1000  # operators, and partitions of a store, that are named where they are missing
 _AS_WRITTEN = (DamageKind.VERSION_1, DamageKind.VERSION_2, DamageKind.BLOCKED)  # the bytes are what they were
@@ -122,6 +126,7 @@ def judge_read_files(collected: CollectedState, damages: tuple[StateDamage, ...]
     by_path = {path: FileDamage(path, verdict.kind, verdict.detail) for path, verdict in _judge_other_files(collected)}
     of_load = (damage for damage in damages if damage.kind not in _AS_WRITTEN)
     by_path |= {damage.path: FileDamage(damage.path, damage.kind, damage.detail) for damage in of_load}
+    by_path |= {damage.path: damage for damage in _find_misplaced_keys(collected)}
     return tuple(by_path[path] for path in sorted(by_path))
 
 
@@ -151,6 +156,39 @@ def _judge_other_files(collected: CollectedState) -> Iterator[tuple[str, Verdict
     for description in collected.described.values():
         for file in description.unreadable:
             yield file.path, Verdict(DamageKind.UNREADABLE, file.reason)
+
+
+def _find_misplaced_keys(collected: CollectedState) -> Iterator[FileDamage]:
+    """The folders of partitions whose first keys belong to others, by files that were read; ``--deep`` sees more.
+
+    Without operator metadata, which Spark before 4.0 does not write, all keys of some file have to be such.
+    """
+    conf, count = collected.context.conf, collected.context.shuffle_partitions
+    plain = conf.get(ENCODING_FORMAT, "unsaferow") == "unsaferow" and conf.get(ROW_CHECKSUM, "false") == "false"
+    if not (collected.seen.keys and plain and count and conf.get(STRICT_DISTRIBUTION) == "true"):
+        return
+    for folder in collected.folders:
+        described = collected.described[folder.id]
+        name = described.known.name if described.known else None
+        for store in folder.list_stores():
+            families = described.schemas.get(store.store, ())
+            counts = store.store.endswith(JOIN_COUNTS) and name in (None, OperatorName.JOIN)
+            whole_key = counts or (store.store == DEFAULT_STORE and (name is None or name in BY_WHOLE_KEY))
+            if isinstance(families, Unreadable) or len(families) != 1 or not whole_key:
+                continue
+            key = families[0].key_schema
+            if "sessionStartTime" in dict(named_fields(key)):  # its rows are spread by the rest
+                continue
+            version = 1 if store.names.log_kind is StateFileKind.CHANGELOG else 0  # bytes before the row
+            tables = (f"{SSTS}/{file}" for file in collected.listing.in_folder(f"{store.folder}/{SSTS}"))
+            of_files = [collected.seen.keys.get(f"{store.folder}/{file}", ()) for file in (*store.names.all, *tables)]
+            owners = [[partition_of(key, stored[version:], count) for stored in keys] for keys in of_files]
+            there = [owner for of_file in owners for owner in of_file if owner is not None]
+            wrong = [owner for owner in there if owner != store.partition]
+            elsewhere = (len(of_file) > 1 and not {None, store.partition} & {*of_file} for of_file in owners)
+            if wrong and (name or any(elsewhere)):
+                detail = f"{len(wrong)} of {len(there)} keys belong to other partitions, such as {wrong[0]}"
+                yield FileDamage(store.folder, DamageKind.WRONG_PARTITION, detail)
 
 
 def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:

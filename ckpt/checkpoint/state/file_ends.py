@@ -46,6 +46,7 @@ class Verified:
     snapshots: dict[str, RocksDBSnapshot] = field(default_factory=dict)  # what the zips say
     files: Mapping[str, FileInfo] = field(default_factory=dict)  # read completely, as they were listed
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
+    keys: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)  # the first ones of files with rows
 
     def with_all(self, others: "Verified") -> "Verified":
         """Return the verdicts on these files and on others together."""
@@ -55,6 +56,7 @@ class Verified:
             {**self.snapshots, **others.snapshots},
             {**self.files, **others.files},
             {**self.reasons, **others.reasons},
+            {**self.keys, **others.keys},
         )
 
     def without_changed(self, listing: Listing) -> "Verified":
@@ -69,6 +71,7 @@ class Verified:
             {path: snapshot for path, snapshot in self.snapshots.items() if path not in changed},
             files,
             self.reasons,
+            {path: keys for path, keys in self.keys.items() if path not in changed},
         )
 
 

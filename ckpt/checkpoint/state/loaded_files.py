@@ -1,12 +1,15 @@
 """Read the state files that the next start loads completely, up to a bound, and count those above it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, judge_zip
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.checkpoint.state.needed_files import NeededFile, describe_file
 from ckpt.checkpoint.state.read_steps import Answer, Step
+from ckpt.errors import CkptError
 from ckpt.formats.sidecars import hadoop_sidecar_name
 from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.model import NotRead, StateFile, StateFileKind
@@ -19,6 +22,8 @@ MOST_FILES = 10_000  # on a local disk
 MOST_REMOTE = 100  # files in remote storage, besides those whose ends are read anyway
 
 _ORDER = (StateFileKind.ZIP, StateFileKind.DELTA, StateFileKind.CHANGELOG)  # before what may be large
+_STREAMS = (StateFileKind.DELTA, StateFileKind.CHANGELOG, StateFileKind.SNAPSHOT)
+_KEYS = 20  # of each file
 
 
 @dataclass(slots=True)
@@ -119,7 +124,7 @@ def _judge(
     """Judge files as ``ckpt.state.verify`` does. One that could not be read is left to whoever looks at its end."""
     from ckpt.checkpoint.state.one_file import check_file  # a stateless checkpoint needs none of it
 
-    held, verdicts, read = HeldFiles(contents, local=allowance.local), Verified(), {}
+    held, verdicts, read, keys = HeldFiles(contents, local=allowance.local), Verified(), {}, {}
     for file in files:
         content, info = contents[file.path], listing.info(file.path)
         if not isinstance(content, bytes) or info is None or len(content) != info.size:
@@ -134,7 +139,24 @@ def _judge(
             verdicts.wrong[file.path] = outcome
         elif outcome is not None:
             verdicts.unknown.add(file.path)
-    return verdicts.with_all(Verified(files=read))
+        else:
+            keys[file.path] = tuple(_first_keys(file, content))
+    return verdicts.with_all(Verified(files=read, keys=keys))
+
+
+def _first_keys(file: NeededFile, content: bytes) -> Iterator[bytes]:
+    """The first keys of an intact file; none of a zip, a description, or where packages are missing that read it."""
+    with suppress(CkptError, ValueError, IndexError):  # the first block may end in the middle of a record
+        if file.kind is StateFileKind.SST:
+            from ckpt.formats.sst import first_keys
+
+            yield from islice(first_keys(content), _KEYS)
+        elif file.codec == LZ4 and file.kind in _STREAMS:
+            from ckpt.formats.blockstream import Pieces, Stream
+            from ckpt.formats.rows.changelog import changes_of
+
+            block = next(Stream().blocks(Pieces(iter([content]))), b"")
+            yield from (record.key for record in islice(changes_of(block), _KEYS))
 
 
 def count_unread(listing: Listing, files: Mapping[str, int], verified: Verified) -> NotRead:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ckpt.errors import CkptError, LeftToSpark
+from ckpt.formats.keyhash import partition_of
 from ckpt.formats.rows.codecs import compress, decompress
 from ckpt.formats.rows.keys import encoder_with_prefix, key_blobs, keys_of
 from ckpt.formats.rows.partitions import partitions_of
@@ -79,6 +80,33 @@ def test_a_key_of_two_rows_is_what_spark_makes_of_both(fields: list[tuple[str, A
     blobs = key_blobs(kind, encoder, key)
     assert blobs == [len(first).to_bytes(4, "little") + first + rest]
     assert rows_from(kind, keys_of(kind, encoder, blobs)).to_list() == [encode(fields)]
+
+
+_HASHED = ("boolean", "byte", "integer", "long", "string", "binary")
+
+
+@given(
+    st.lists(
+        st.sampled_from(_HASHED).flatmap(lambda kind: st.tuples(st.just(kind), st.none() | VALUES[kind])),
+        min_size=1,
+        max_size=70,
+    ),
+    st.integers(1, 300),
+)
+def test_the_bytes_of_a_key_say_its_partition(fields: list[tuple[str, Any]], partitions: int) -> None:
+    expected = partitions_of([(kind, pa.array([value], arrow_type(kind))) for kind, value in fields], 1, partitions)
+    kind, key = structs(fields)
+    outer = struct_of([("key", kind)])
+    nested = rows_from(outer, pa.StructArray.from_arrays([key], ["key"])).to_list()[0]
+    assert [partition_of(kind, encode(fields), partitions), partition_of(outer, nested, partitions)] == [
+        expected[0]
+    ] * 2
+
+
+@given(st.binary(max_size=64), st.lists(st.sampled_from([*_HASHED, "double", "variant"]), max_size=5))
+def test_bytes_that_are_no_key_are_in_no_partition_or_one_of_them(row: bytes, kinds: list[str]) -> None:
+    found = partition_of(struct_of([(str(number), kind) for number, kind in enumerate(kinds)]), row, 7)
+    assert found is None or (found in range(7) and len(row) % 8 == 0 and len(row) > 8 * len(kinds))
 
 
 @given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))

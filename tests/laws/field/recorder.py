@@ -1,7 +1,7 @@
 """Records what Spark makes of each damage: of the checkpoint as it is, and after its page was obeyed.
 
 ``python -m tests.laws.field.recorder [--fresh] [WORD ...]`` asks the installed Spark, resumes where it stopped, and
-writes ``recorded.jsonl``: a line a case. Words choose cases whose name has one of them. Not those that read Kafka.
+writes ``recorded.jsonl``: a line a case. Words choose cases whose name has one of them. A broker of Kafka is started.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from tests.laws.field.damages import CASES
-from tests.laws.next_obeyed import End, act, announced_rows, look, obey, position_of_done
+from tests.laws.next_obeyed import End, act, announced_rows, look, obey
 from tests.restart.oracle import answers, starts
 from tests.restart.oracle.cases import Case
 from tests.restart.oracle.cases.model import replace
-from tests.support.spark import mutations, queries
+from tests.support.services.kafka import SPARK
+from tests.support.spark import mutations, plans, queries, topics
 
 FILE = Path(__file__).with_name("recorded.jsonl")
-RECORDED = tuple(case for case in CASES if not case.needs)
 _MADE_AT = "file:///tmp/ckpt-samples/inputs"
 _MOST_STARTS, _FURTHER, _PATIENCE_S, _MOST_ACTS = 4, 3, 90, 4
+_TOPIC = "orders"
 
 
 @dataclass
@@ -83,18 +85,27 @@ def home(case: Case, folder: Path, damage: Iterable[mutations.Mutation]) -> Path
     return mutations.copy_of(case.folder, folder / "checkpoint", (*moved, *damage))
 
 
+def ends_of(case: Case) -> Any:
+    """The offsets at which the newest batch of a sample ends; it is committed."""
+    log = open_checkpoint(str(case.folder), batches=0).offsets
+    newest = log.readable(log.latest)
+    assert newest is not None
+    return newest.sources[0].value
+
+
 def start(spark: Any, case: Case, checkpoint: Path, folder: Path, least: int) -> Counted:
     """Start the query until it has read so much, or fails."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     counted, query = Counted("runs"), queries.QUERIES[case.query]
+    ends = ends_of(case).get(_TOPIC)
     if query.inputs:
         queries.write_input_files(checkpoint.parent / "inputs" / query.name, 14)
 
     def keep(rows: Any, _: int) -> None:
         found = [tuple(row) for row in rows.collect()]
-        counted.values += [row[0] for row in found]
+        counted.values += [row[0] if ends is None else rank(int(row[1]), ends) for row in found]
         counted.totals |= {str(row[0]): [*row] for row in found}
 
     for _ in range(_MOST_STARTS):
@@ -122,15 +133,21 @@ def starts_at(offset: Any) -> int:
     values = json.loads(offset) if isinstance(offset, str) else offset
     if values is None:
         return 0
+    if _TOPIC in values:
+        return sum(values[_TOPIC].values())
     return int(values["offset"]) if "offset" in values else int(values["logOffset"]) + 1
+
+
+def rank(number: int, ends: dict[str, int]) -> int:
+    """A record of Kafka as a number below that of all records before these ends, if and only if it is one of them."""
+    partition, offset = number % topics.PARTITIONS, number // topics.PARTITIONS
+    return sum(ends.values()) + topics.PARTITIONS * (offset - ends[str(partition)]) + partition
 
 
 def tell(spark: Any, case: Case, control: Control, scratch: Path) -> dict[str, Any]:
     """What becomes of a damage, as it is and after its page was obeyed."""
-    whole = look(case.folder)
-    done = position_of_done(case, whole) or 0
     each = 5 if case.query == "file-source" else 1
-    written = done + 1 if each > 1 else done
+    written = starts_at(ends_of(case))
     as_it_is = home(case, scratch / "as-it-is", case.mutations)
     first = start(spark, case, as_it_is, scratch, written + 1).against(written, each, control)
     checkpoint = home(case, scratch / "obeyed", case.mutations)
@@ -158,16 +175,21 @@ def read() -> dict[str, dict[str, Any]]:
 
 def main(words: list[str], *, fresh: bool) -> None:
     """Record cases that are not recorded as they are now, or all."""
+    from tests.record.suite import a_broker
     from tests.support.spark import classes, live
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     classes.use()
     recorded = read()
-    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        spark = queries.session("ckpt-field", "local[1]", **live.settings(""))
+    scratch_of = TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    with scratch_of as folder, a_broker(SPARK) as broker:
+        os.environ |= broker
+        of_kafka = {plans.KAFKA.replace(".", "__"): broker[topics.BROKER]}
+        spark = queries.session("ckpt-field", "local[1]", **live.settings(broker[topics.JARS]), **of_kafka)
         spark.sparkContext.setLogLevel("OFF")
+        topics.fill(spark, _TOPIC, starts.RECORDS)
         controls: dict[str, Control] = {}
-        for number, case in enumerate(RECORDED):
+        for number, case in enumerate(CASES):
             known, of = recorded.get(case.name, {}), answers.fingerprint(case)
             if (known.get("of") == of and not fresh) or (words and not any(word in case.name for word in words)):
                 continue
@@ -175,7 +197,7 @@ def main(words: list[str], *, fresh: bool) -> None:
             begun, scratch = time.monotonic(), Path(folder, str(number))
             recorded[case.name] = {"case": case.name, "of": of, **tell(spark, case, control, scratch)}
             shutil.rmtree(scratch)
-            now = {one.name for one in RECORDED}
+            now = {one.name for one in CASES}
             kept = (recorded[name] for name in sorted(recorded) if name in now)
             FILE.write_text("".join(f"{json.dumps(line)}\n" for line in kept))
             sys.stderr.write(f"{time.monotonic() - begun:.1f}s {json.dumps(recorded[case.name])}\n")

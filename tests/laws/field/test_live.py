@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.laws.field.recorder import RECORDED, Control, read, tell
+from tests.laws.field.damages import CASES as MADE
+from tests.laws.field.recorder import Control, read, tell
 from tests.restart.oracle.cases import Case
 
 pytestmark = pytest.mark.spark
@@ -21,7 +22,7 @@ CHOSEN = (
     "several older state files lost: aggregation-changelog-4.2",
     "newest offsets renamed to .bak: aggregation-format2-4.2",
 )
-CASES = [case for case in RECORDED if case.name in CHOSEN]
+CASES = [case for case in MADE if case.name in CHOSEN]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

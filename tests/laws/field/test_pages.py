@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.laws.field.damages import CASES, CHOSEN, HARMS, SEED, make_cases
-from tests.laws.field.recorder import RECORDED, read
+from tests.laws.field.recorder import read
 from tests.laws.next_obeyed import End, announced_rows, found_rows, obey
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases import Case
@@ -103,7 +103,7 @@ def test_the_generator_makes_the_same_again() -> None:
 
 def test_what_is_recorded_is_what_the_generator_makes() -> None:
     assert {name: answer["of"] for name, answer in _ANSWERS.items()} == {
-        case.name: answers.fingerprint(case) for case in RECORDED
+        case.name: answers.fingerprint(case) for case in CASES
     }
 
 

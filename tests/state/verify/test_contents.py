@@ -23,7 +23,14 @@ from tests.support.spark.samples import SAMPLES as MADE
 
 STORES = {sample.name: sample.store for sample in MADE}
 QUERIES = {sample.name: sample.query for sample in MADE}
-SWAPPED = ("aggregation-hdfs-4.2", "aggregation-changelog-4.2", "aggregation-rocksdb-4.2", "dedup-hdfs-4.0")
+SWAPPED = (
+    "aggregation-hdfs-4.2",
+    "aggregation-changelog-4.2",
+    "aggregation-rocksdb-4.2",
+    "dedup-hdfs-4.0",
+    "dedup-within-watermark-hdfs-3.5",
+    "windowed-aggregation-rocksdb-4.3",
+)
 
 
 def swap(checkpoint: Path) -> None:
@@ -46,7 +53,20 @@ def test_swapped_partitions_are_seen(sample: str, ckpt: Ckpt, copy_of: CopyOf) -
     deep = ckpt("inspect", checkpoint, "--deep", "-o", "json")
     errors = {finding["code"] for finding in deep.json()["findings"] if finding["severity"] == "error"}
     assert (deep.exit_code, errors) == (1, {"CKPT324"})
-    assert ckpt("inspect", checkpoint).exit_code == 0
+    plain = ckpt("inspect", checkpoint, "-o", "json").json()["findings"]
+    assert [finding["path"] for finding in plain if finding["code"] == "CKPT324"] == [path for path, _ in found]
+    for command in ("preflight", "scan", "repair"):
+        asked = ckpt(command, checkpoint)
+        assert (asked.exit_code, "CKPT324" in asked.stdout) == (1, True)
+    assert ckpt("inspect", checkpoint, "--names-only").exit_code == 0
+
+
+def test_a_page_says_that_rows_were_not_decoded(ckpt: Ckpt) -> None:
+    checkpoint = SAMPLES / "aggregation-hdfs-4.2"
+    assert "rows not decoded: --deep" in ckpt("inspect", checkpoint).stdout
+    assert "rows not decoded" not in ckpt("inspect", checkpoint, "--deep").stdout
+    assert any("not decoded" in unseen for unseen in ckpt("preflight", checkpoint, "-o", "json").json()["unknown"])
+    assert "rows not decoded" not in ckpt("inspect", SAMPLES / "stateless-4.2").stdout
 
 
 @pytest.mark.spark
