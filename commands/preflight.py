@@ -120,7 +120,7 @@ def preflight(
 
         grace = 30.0 if grace is None else grace
         must_be_seconds(grace)
-        outcome = fix_safely(checkpoint, storage_options, readiness, backup=backup, grace=grace)
+        outcome = fix_safely(checkpoint, storage_options, readiness, names_only=names_only, backup=backup, grace=grace)
         if outcome.fixed:
             opened = _open(checkpoint, storage_options, deep=deep, names_only=names_only)
             readiness = readiness.judge_again(opened, changed=find_changed_file(opened, storage_options))

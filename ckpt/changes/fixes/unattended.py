@@ -67,6 +67,7 @@ def fix_safely(
     storage_options: dict[str, str],
     readiness: Readiness,
     *,
+    names_only: bool = False,
     backup: str | None = None,
     grace: float = 30.0,
 ) -> FixOutcome:
@@ -76,6 +77,7 @@ def fix_safely(
         uri: The checkpoint, as ``open_checkpoint`` takes it.
         storage_options: For its file system, and that of the backup where it is remote.
         readiness: The answer to whether the query can be started as it is.
+        names_only: It was given without reading the state, and so is the plan.
         backup: A folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``.
         grace: How many seconds old the youngest file must be.
 
@@ -90,6 +92,7 @@ def fix_safely(
         return FixOutcome(not_fixed=forbidden)
     try:
         storage = open_storage(uri, storage_options)
+        storage.names_only = names_only
         if readiness.inspection.deep:
             from ckpt.state.verify.verify import look_at_every_byte  # not at the top: it needs the extra ``native``
 

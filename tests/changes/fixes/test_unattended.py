@@ -150,6 +150,17 @@ def test_damage_besides_keeps_all_fixes_away(tmp_path: Path, ckpt: Ckpt) -> None
     assert files_of(folder) == before
 
 
+def test_a_fix_is_planned_with_the_reading_of_the_answer(tmp_path: Path, ckpt: Ckpt) -> None:
+    folder = make("tidy", tmp_path / "checkpoint")
+    newest = max((folder / "state/0/0").glob("*.delta"), key=lambda path: int(path.stem))
+    content = newest.read_bytes()
+    newest.write_bytes(content[:40] + bytes(16) + content[56:])
+    fix = ("preflight", folder, "--fix", "safe", "--grace", "0", "-o", "json")
+    documents = [ckpt(*fix, *words).json() for words in ((), ("--names-only",), ())]
+    assert [document["go"] for document in documents] == [False, True, False]
+    assert [fixed["fix"] for fixed in documents[1]["fixed"]] == ["tidy"]
+
+
 @pytest.mark.parametrize(
     ("gone", "left", "why"),
     [
