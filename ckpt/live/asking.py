@@ -118,6 +118,8 @@ _NAMES: Mapping[str, str] = {
     SourceType.PULSAR: "Pulsar",
     SourceType.PAIMON: "Paimon",
     SourceType.HUDI: "Hudi",
+    SourceType.COSMOS: "Cosmos DB",
+    SourceType.MONGODB: "MongoDB",
     SourceType.SEQUENTIAL_UNION: "a sequential union",
 }
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_renumbered_entry
+from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
@@ -138,6 +139,8 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 detail = f"{detail}: {first}{others}; {_KAFKA_BACK.format(start.latest)}"
                 beginning = _find_beginning(offsets[0], moved.recreated)
                 advice = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
+            if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and isinstance(offsets[1], ConnectorOffset):
+                detail, advice = f"{detail}: {moved.went_back[0]}", BOOK.advise("connector_went_back")
             rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
             if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
                 error = messages.OFFSETS_REVERSED.format(*rows)

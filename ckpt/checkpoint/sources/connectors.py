@@ -4,6 +4,7 @@ The shapes are those of the classes that are named here, or of documented progre
 public. No start with them was tried, and no reader option.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -55,6 +56,9 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
         return ReaderStart(StartingPoint.REFUSED, refused=say(self.name))
 
 
+_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
+
+
 def _has(value: Json, *numbers: str, others: frozenset[str] = frozenset(), maybe: frozenset[str] = frozenset()) -> bool:
     """Tell whether an object has these whole numbers and others, and nothing else but what it may have."""
     if not isinstance(value, dict) or any(whole_number(value.get(key)) is None for key in numbers):
@@ -80,7 +84,7 @@ def _is_pub_sub(value: Json) -> bool:
 
 
 def _is_kinesis(value: Json) -> bool:
-    """``KinesisV2`` of Databricks: a list of shards; ``org.apache.spark.sql.kinesis.KinesisSourceOffset``: a map."""
+    """``KinesisV2`` of Databricks: a list; ``KinesisSourceOffset`` (Qubole), ``KinesisV2SourceOffset`` (AWS): maps."""
     if isinstance(value, list):
         return bool(value) and all(
             isinstance(part, dict)
@@ -92,7 +96,21 @@ def _is_kinesis(value: Json) -> bool:
     if not isinstance(value, dict) or not isinstance(head := value.get("metadata"), dict) or "streamName" not in head:
         return False
     shards = [part for name, part in value.items() if name != "metadata"]
-    return all(isinstance(part, dict) and part.keys() == {"iteratorType", "iteratorPosition"} for part in shards)
+    least, most = {"iteratorType", "iteratorPosition"}, {"subSequenceNumber", "isLast"}
+    return all(isinstance(part, dict) and least <= part.keys() <= least | most for part in shards)
+
+
+def _count_kinesis_batches(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
+    """``metadata.batchId`` may not fall: ``planInputPartitions`` asserts it. How many rows that is, nobody knows."""
+    batches = []
+    for offset in (old, new):
+        head = offset.get("metadata")
+        batch = head.get("batchId") if isinstance(head, dict) else None
+        batches.append(int(batch) if isinstance(batch, str) and _NUMBER.fullmatch(batch) else None)
+    before, after = batches
+    if before is None or after is None or after >= before:
+        return None
+    return Advance(None, Unit.STEPS, (f"metadata.batchId went from {before} to {after}",))
 
 
 def _is_pulsar(value: Json) -> bool:
@@ -133,6 +151,20 @@ def _is_hudi(value: Json) -> bool:
     return isinstance(instant, str) and instant.isascii() and instant.isdigit()
 
 
+def _is_cosmos(value: Json) -> bool:
+    """``ChangeFeedOffset`` of azure-cosmos-spark: the state of the feed in base64, and ranges of keys."""
+    if not isinstance(value, dict) or not {"id", "state"} <= value.keys() <= {"id", "state", "partitions"}:
+        return False
+    return str(value["id"]).endswith(".changeFeed.offset.v1") and isinstance(value["state"], str)
+
+
+def _is_mongodb(value: Json) -> bool:
+    """``MongoOffset`` of mongo-spark: a resume token, alone before version 1, or a time of the server."""
+    if isinstance(value, dict) and value.keys() == {"version", "offset"}:
+        value = value["offset"]
+    return isinstance(value, dict) and value.keys() in ({"_data"}, {"$timestamp"})
+
+
 def _is_sequential_union(value: Json) -> bool:
     """Spark class ``SequentialUnionOffset`` of 4.2 and 4.3, which no public method of theirs writes."""
     return _has(value, others=frozenset(("activeSourceName", "allSourceNames", "completedSourceNames")))
@@ -140,11 +172,13 @@ def _is_sequential_union(value: Json) -> bool:
 
 CONNECTORS = (
     ConnectorKind(SourceType.CLOUD_FILES, _is_cloud_files, _count_files),
-    ConnectorKind(SourceType.KINESIS, _is_kinesis),
+    ConnectorKind(SourceType.KINESIS, _is_kinesis, _count_kinesis_batches),
     ConnectorKind(SourceType.PUB_SUB, _is_pub_sub),
     ConnectorKind(SourceType.PULSAR, _is_pulsar),
     ConnectorKind(SourceType.PAIMON, _is_paimon, _count_snapshots),
     ConnectorKind(SourceType.HUDI, _is_hudi),
+    ConnectorKind(SourceType.COSMOS, _is_cosmos),
+    ConnectorKind(SourceType.MONGODB, _is_mongodb),
     ConnectorKind(SourceType.SEQUENTIAL_UNION, _is_sequential_union),
 )
 BY_SHAPE = frozenset(kind.name for kind in CONNECTORS)

@@ -32,6 +32,8 @@ class SourceType(StrEnum):
     PULSAR = "pulsar"
     PAIMON = "paimon"
     HUDI = "hudi"
+    COSMOS = "cosmos.oltp.changeFeed"
+    MONGODB = "mongodb"
     SEQUENTIAL_UNION = "sequential-union"
     UNKNOWN = "unknown"
 

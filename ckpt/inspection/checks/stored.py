@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
+from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
@@ -154,7 +155,7 @@ def _can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
     return loadable and there and batch in checkpoint.commits
 
 
-_FORWARD = (DeltaOffset, RateMicroBatchOffset)
+_FORWARD = (ConnectorOffset, DeltaOffset, RateMicroBatchOffset)
 """Offsets of sources that never go back by themselves: a topic that was recreated starts over."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from ckpt.inspection.explain.catalog import KnownError, Phrase, known_texts
+from ckpt.inspection.explain.catalog import KnownError, Phrase, catalog, known_texts
 from ckpt.inspection.explain.levels import Level, level_of
 
 _STARTED = "Execution: Starting [id = "  # of a query, by Spark; what comes after it is of another attempt
@@ -80,12 +80,13 @@ class Search:
     _ends: set[str] = field(default_factory=set)  # the queries whose end the record tells
     _pending: list[Hit] = field(default_factory=list)  # their stacks are still to come
     _innermost: str = ""  # of the record
+    _kept: bool = False  # the record has a known error
     _traceback: bool = False  # the next line that is not indented ends a traceback of Python
 
     def add(self, lines: list[str]) -> None:
         """The next lines of the text."""
         text = "\n".join(lines)
-        wanted = [mark for mark in _list_phrases() if mark[1].anchor in text]
+        wanted = [mark for mark in _list_phrases(findings="CKPT" in text) if mark[1].anchor in text]
         classes = _errors_by_class().keys() & _find_classes(text)
         parts = sorted({*(re.escape(mark[1].anchor) for mark in wanted), *(rf"\[{name}\b" for name in classes)})
         anchors = re.compile("|".join(parts)) if parts else None
@@ -170,10 +171,10 @@ class Search:
 
     def _end_record(self) -> None:
         self._close()
-        for hit in self.hits.values():
+        for hit in self.hits.values() if self._kept else ():
             if hit.record == self._record:
                 hit.innermost = self._innermost
-        self._innermost, self._traceback = "", False
+        self._innermost, self._traceback, self._kept = "", False, False
 
     def _add_frame(self, line: str) -> None:
         for pending in list(self._pending):
@@ -190,6 +191,7 @@ class Search:
         self._pending.clear()
 
     def _keep(self, pending: Hit) -> None:
+        self._kept = True
         known = self.hits.setdefault(pending.error.id, pending)
         if known is pending:
             return
@@ -205,8 +207,8 @@ def _is_in(line: str, frames: tuple[str, ...]) -> bool:
 
 
 @cache
-def _list_phrases() -> tuple[_Mark, ...]:
-    return tuple((error, phrase) for error in known_texts() for phrase in error.phrases)
+def _list_phrases(*, findings: bool) -> tuple[_Mark, ...]:
+    return tuple((error, phrase) for error in (known_texts() if findings else catalog()) for phrase in error.phrases)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,19 @@ from ckpt.checkpoint.sources.connectors import BY_SHAPE
 from ckpt.checkpoint.sources.kind import Advance, SourceType, Unit
 from ckpt.checkpoint.sources.registry import advance, decode, kind_of, source_type
 from ckpt.checkpoint.sources.starts import StartFacts, StartingPoint
+from tests.conftest import CopyOf
 from tests.support.auto_loader import CLOUD_FILES, build
 
 SHARD = {"shard": {"stream": "s", "shardId": "shardId-000000000000"}, "firstSeqNum": "1", "lastSeqNum": "2"}
+KINESIS = {  # as ``KinesisV2SourceOffset`` of AWS writes it
+    "metadata": {"batchId": "3", "streamName": "s"},
+    "shardId-000000000000": {
+        "iteratorType": "AFTER_SEQUENCE_NUMBER",
+        "iteratorPosition": "495",
+        "subSequenceNumber": "0",
+        "isLast": "true",
+    },
+}
 SHAPES: dict[SourceType, list[Any]] = {
     SourceType.CLOUD_FILES: [
         CLOUD_FILES,
@@ -28,6 +39,7 @@ SHAPES: dict[SourceType, list[Any]] = {
             "metadata": {"batchId": "1", "streamName": "s"},
             "shardId-000000000000": {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "495"},
         },
+        KINESIS,
     ],
     SourceType.PULSAR: [{"persistent://public/default/t": [8, 11, 16, 5, 48, 0]}, {"t": [8, -42, 1, 16, 0]}],
     SourceType.PAIMON: [
@@ -35,6 +47,15 @@ SHAPES: dict[SourceType, list[Any]] = {
         {"snapshotId": 3, "index": -1, "scanSnapshot": True, "totalSplits": 2},
     ],
     SourceType.HUDI: [{"offsetCommitTime": "20261126120000123"}, {"commitTime": "000"}],
+    SourceType.COSMOS: [
+        {"id": "spark.cosmos.changeFeed.offset.v1", "state": "eyJ"},
+        {"id": "com.azure.cosmos.spark.changeFeed.offset.v1", "state": "eyJ", "partitions": []},
+    ],
+    SourceType.MONGODB: [
+        {"version": 1, "offset": {"_data": "82"}},
+        {"version": 1, "offset": {"$timestamp": {"t": 1, "i": 0}}},
+        {"_data": "82"},
+    ],
     SourceType.SEQUENTIAL_UNION: [
         {"activeSourceName": "b", "allSourceNames": ["a", "b"], "completedSourceNames": ["a"]},
     ],
@@ -75,7 +96,11 @@ def test_every_kind_has_a_shape() -> None:
         [],
         [{"shard": "s"}],
         {"metadata": {"streamName": "s"}, "shardId-0": {"iteratorType": "LATEST"}},
+        {"metadata": {"streamName": "s"}, "shardId-0": {**KINESIS["shardId-000000000000"], "more": "1"}},
         {"metadata": {}},
+        {"id": "of another", "state": "eyJ"},
+        {"id": "spark.cosmos.changeFeed.offset.v1", "state": 1},
+        {"version": 1, "offset": 3},
         {"activeSourceName": "b"},
         {"1": 5, "2": 8},
     ],
@@ -110,6 +135,39 @@ def test_one_that_goes_back_says_so() -> None:
     went = advance(decode({**CLOUD_FILES, "seqNum": 12}), decode({**CLOUD_FILES, "seqNum": 9}))
     assert went is not None
     assert went.went_back == ("went from 12 to 9",)
+
+
+@pytest.mark.parametrize(
+    ("ids", "commits", "code", "call"),
+    [
+        ((0, 1, 2), 2, None, None),
+        ((0, 1, 1), 2, None, None),
+        ((0, 1, 0), 2, "CKPT401", "repair"),
+        ((0, 1, -1), 2, "CKPT401", "repair"),
+        ((0, 1, -1), 3, "CKPT401", "rewind"),
+    ],
+)
+def test_kinesis_stops_at_a_batch_id_that_falls(
+    ids: tuple[int, ...], commits: int, code: str | None, call: str | None, copy_of: CopyOf
+) -> None:
+    checkpoint = copy_of("stateless-4.2")
+    metadata = (checkpoint / "offsets" / "0").read_text().split("\n")[1]
+    for log in ("offsets", "commits"):
+        shutil.rmtree(checkpoint / log)
+        (checkpoint / log).mkdir()
+    for batch, number in enumerate(ids):
+        offset = {**(KINESIS if number >= 0 else {}), "metadata": {"batchId": str(number), "streamName": "s"}}
+        (checkpoint / "offsets" / str(batch)).write_text("\n".join(["v1", metadata, json.dumps(offset)]))
+        if batch < commits:
+            (checkpoint / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    document: Any = ckpt.inspect(str(checkpoint)).to_dict()
+    found = [finding for finding in document["findings"] if finding["code"] in ("CKPT401", "CKPT106", "CKPT126")]
+    assert [finding["code"] for finding in found] == ([code] if code else [])
+    assert [source["type"] for source in document["sources"]] == ["kinesis"]
+    if code:
+        assert f"metadata.batchId went from 1 to {ids[-1]}" in found[0]["detail"]
+        assert call in [step["command"][1] for step in document["next"] if step["command"]]
+        assert ckpt.preflight(str(checkpoint)).to_dict()["go"] is (commits == 3)
 
 
 def test_a_number_for_each_partition_is_likened_to_pub_sub_lite() -> None:
