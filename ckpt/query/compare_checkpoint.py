@@ -563,8 +563,11 @@ def compare_with_old(
             findings += _list_findings(pair.parts, path)
         if _explains_names(pair):
             explained.add(path)
-        doubted = (part for part in pair.parts if part.by_another_spark)
-        unknown += [words("operator {id}: {why}", id=pair.old, why=part.why) for part in doubted]
+        unseen = (part for part in pair.parts if part.kind is PartKind.ROWS and part.verdict is Knowledge.UNKNOWN)
+        doubted = dict.fromkeys(
+            part.why for part in (*unseen, *(part for part in pair.parts if part.by_another_spark)) if not part.silent
+        )
+        unknown += [words("operator {id}: {why}", id=pair.old, why=why) for why in doubted]
     kept = [
         replace(finding, advice=BOOK.advise("evolve_from_now_on"))
         if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins

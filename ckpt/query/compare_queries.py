@@ -35,6 +35,7 @@ _COLUMN = re.compile(r"([\w%]+)@(\d+)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
 """Expressions that may fail in ANSI mode, and give NULL without it."""
+RECURSIVE = "recursivefilelookup"
 _EVENT_TIME = "spark.watermarkDelayMs"  # in the metadata of a column that the watermark evicts by
 _UNITS = {"hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
 _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+=\w+)*\)?")
@@ -167,14 +168,16 @@ def _compare_output_modes(
     if was == now or "complete" not in (was, now) or not aggregates or not is_evicted(has):
         return
     why = f"the output mode is {now}, before {was}"
-    if watermark_ms <= 0 or (now == "update" and has.gap is None):
+    if new.watermarks == () or (watermark_ms <= 0 and now == "complete"):
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why)
         return
     until = instant(watermark_ms)
     if now == "complete":
         why = f"{why}: groups that ended before {until}, the watermark, are no longer in the state, nor in any result"
-    else:
+    elif watermark_ms > 0 and (now == "append" or has.gap is not None):
         why = f"{why}: groups that ended before {until}, the watermark, are still in the state, and are emitted again"
+    else:
+        why = f"{why}: the first batch counts late rows that an {now} query drops"
     yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
 
@@ -220,6 +223,11 @@ def _compare_inputs(
             verdict = find_worst((Knowledge.FROM_NOW_ON, *(part.verdict for part in compared[other].parts)))
             why = f"operator {other} in front of it ({new[other].name}) emits other rows than before"
             yield PartComparison(PartKind.ROWS, None, None, verdict, why)
+    if None not in (own, before):
+        kept = [{operators[each] for each in own or () if each in operators}, {*operators.values()} & {*(before or ())}]
+        if kept[0] != kept[1]:
+            why = "it gets rows of other operators than before"
+            yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
     left = {*range(len(old))} - {*operators.values()}
     for other in sorted(left & ({*range(operators[number] + 1, len(old))} if before is None else {*before})):
         why = f"operator {other} of before ({old[other].name}) is gone: the state has only rows that it let through"
@@ -494,7 +502,10 @@ class _OperatorPair:
         old = self.after.numbers.get(number)
         if old is None or not self.after.has_readings or old >= len(self.before.sources):
             return {}
-        before, after = self.before.sources[old].options, self.after.sources[number].options
+        before, after = (
+            {**own.options, **({RECURSIVE: "true"} if own.recursive else {})}
+            for own in (self.before.sources[old], self.after.sources[number])
+        )
         both = {**before, **after}
         return {name: both[name] for name in list_changed(before, after)}
 
@@ -508,7 +519,7 @@ class _OperatorPair:
     def _compare_readings(self) -> Iterator[PartComparison]:
         """Compare the options of readers that decide which rows come, and how those are read that filters look at."""
         for number in range(len(self.after.sources)):
-            changed = [name for name in self._find_changed_options(number) if decides_rows(name)]
+            changed = [name for name in self._find_changed_options(number) if decides_rows(name) or name == RECURSIVE]
             if changed:
                 why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)

@@ -116,6 +116,8 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
         parsed = json.loads(plan.toJSON())
         clock, policy, wraps = planner.reads_clock, planner.parses_times, planner.session[ANSI].lower() == "false"
         for fields, node in zip(parsed, objects, strict=True):
+            if fields.get("projections", ()) is None:
+                fields["projections"] = _read_projections(node)
             _fill_options(fields, node)
             if wraps:
                 _fill_modes(fields, node)
@@ -368,6 +370,13 @@ class _Reader:
         value = literal.create(expression.eval(None), expression.dataType())
         node: Mapping[str, Any] = json.loads(value.toJSON())[0]
         return node
+
+
+def _read_projections(node: Any) -> list[list[Any]]:
+    """Read the projections of an ``Expand`` that follows a join, which its JSON leaves out."""
+    lists = node.projections()
+    each = (lists.apply(number) for number in range(lists.size()))
+    return [[json.loads(one.apply(place).toJSON()) for place in range(one.size())] for one in each]
 
 
 def _fill_options(fields: Mapping[str, Any], node: Any) -> None:

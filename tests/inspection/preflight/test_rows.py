@@ -62,8 +62,8 @@ def judge(old: QueryDescription, new: QueryDescription, watermark_ms: int = LATE
         (WINDOWED, "update", "complete", LATE, Knowledge.FROM_NOW_ON),
         (WINDOWED, "append", "complete", 0, Knowledge.FULL),
         (WINDOWED, "complete", "append", LATE, Knowledge.FROM_NOW_ON),
-        (WINDOWED, "complete", "append", 0, Knowledge.FULL),
-        (WINDOWED, "complete", "update", LATE, Knowledge.FULL),
+        (WINDOWED, "complete", "append", 0, Knowledge.FROM_NOW_ON),
+        (WINDOWED, "complete", "update", LATE, Knowledge.FROM_NOW_ON),
         (SESSIONS, "complete", "update", LATE, Knowledge.FROM_NOW_ON),
         (DEDUPLICATED, "append", "update", LATE, Knowledge.FULL),
     ],
@@ -105,6 +105,13 @@ def test_a_condition_more_or_less_counts_from_now_on(text: str) -> None:
     assert judge(narrowed, narrowed) is (Knowledge.UNKNOWN if "?" in text else Knowledge.FULL)
 
 
+def test_folders_below_that_are_read_now_or_no_longer_count_from_now_on() -> None:
+    plain = query(WINDOWED)
+    deep = replace(plain, sources=(replace(plain.sources[0], recursive=True),))
+    assert judge(plain, deep) is judge(deep, plain) is Knowledge.FROM_NOW_ON
+    assert judge(deep, deep) is Knowledge.FULL
+
+
 def test_an_older_description_leaves_open_what_it_lacks() -> None:
     older = query(replace(WINDOWED, conditions=None))
     assert judge(older, query(WINDOWED)) is judge(query(WINDOWED), older) is Knowledge.UNKNOWN
@@ -115,12 +122,15 @@ def test_what_stands_in_front_decides_which_rows_come(inputs: tuple[int, ...] | 
     after = replace(WINDOWED, inputs=inputs)
     chain, alone = query(after, DEDUPLICATED), query(replace(WINDOWED, inputs=inputs and ()))
     changed = query(after, replace(DEDUPLICATED, conditions=("v@0 IS NOT NULL",)))
-    both = {0: 0, 1: 1}
+    both, beside = {0: 0, 1: 1}, query(replace(WINDOWED, inputs=()), DEDUPLICATED)
 
     verdicts = [find_worst(part.verdict for part in parts) for parts in compare(chain, changed, pairs=both)]
     assert verdicts == [Knowledge.FROM_NOW_ON] * 2
     assert find_worst(part.verdict for part in compare(alone, chain)[0]) is Knowledge.FROM_NOW_ON
     assert find_worst(part.verdict for part in compare(chain, alone)[0]) is Knowledge.UNKNOWN
+    if inputs:
+        for old, new in ((chain, beside), (beside, chain)):
+            assert find_worst(part.verdict for part in compare(old, new, pairs=both)[0]) is Knowledge.UNKNOWN
     assert {part.verdict for parts in compare(chain, chain, pairs=both) for part in parts} <= {Knowledge.FULL}
 
 
