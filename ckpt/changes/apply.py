@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypedDict, Unpack
 
-from ckpt.advice import Option, Words, join, words
+from ckpt.advice import Option, Words, call, join, words
 from ckpt.changes.backup import (
     Manifest,
     ManifestEntry,
@@ -324,7 +324,10 @@ def run_change(
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options, watcher=how.get("watcher"))
-    plan = _look_beside(planner(storage).if_possible(), options)
+    try:
+        plan = _look_beside(planner(storage).if_possible(), options)
+    except StorageError as error:
+        raise _explain_unread(error, storage) from None
     if not (how.get("apply") and plan.steps):
         return ChangeResult(plan, Receipt())
     waits_for = None if plan.waits_for is None else str(plan.waits_for)
@@ -333,6 +336,14 @@ def run_change(
         return ChangeResult(plan, Receipt(problem=problem))
     backup, writer = backup_to(kept_at, uri, options), open_writer(uri, options)
     return ChangeResult(plan, apply_plan(plan, storage, writer, backup, grace, lambda: first(plan)))
+
+
+def _explain_unread(error: StorageError, storage: Root) -> StorageError:
+    """The error of a part that cannot be read, with the command that judges the rest; any other as it is."""
+    with suppress(CkptError):
+        if read_checkpoint(storage, look_only=True).refused:
+            return StorageError(BOOK.text("not_until_read", why=str(error), rest=call("inspect", storage.uri)))
+    return error
 
 
 def inspect_root(storage: Root, versions: Sequence[Spark] = ()) -> Inspection:
