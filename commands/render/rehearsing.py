@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ckpt.advice import Known, words
+from ckpt.advice import Call, Hole, Known, words
 from ckpt.new.rehearsal import Rehearsal, RehearsalEnd, RehearsedBatch, RehearsedQuery
 from ckpt.texts import plural
 
-from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of, show_advice
+from .blocks import Block, Heading, Headline, Item, Page, Table, Tone, page_of, show_advice, show_call
 from .book import BOOK
 from .reports import Report
 from .rows import show_changes
@@ -27,7 +27,8 @@ class RehearsalReport(Report[Rehearsal]):
     def page(self) -> Page:
         rehearsal = self.record
         states = (_show_state(name, query) for name, query in _list_queries(rehearsal))
-        return page_of(_show_result(rehearsal), _show_less(rehearsal.new), _show_batches(rehearsal), *states)
+        parts = (_show_result(rehearsal), _show_less(rehearsal.new), _show_batches(rehearsal), *states)
+        return page_of(*parts, _show_next(rehearsal))
 
 
 def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:
@@ -68,6 +69,14 @@ def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
             known = Known(checkpoint=rehearsal.checkpoint)
             yield Item(match.error.title, _WIDTH, "Cause")
             yield from show_advice(match.cure.fill(known), _WIDTH, "Cure")
+
+
+def _show_next(rehearsal: Rehearsal) -> Iterator[Block]:
+    if rehearsal.new.refused is not None:
+        guide = Call("evolve", (rehearsal.checkpoint,)).but(from_query=Hole.OLD_QUERY, to=Hole.QUERY, plan=True)
+        yield from show_call(
+            guide, words("See which options the change takes, what each costs, and try it with these.")
+        )
 
 
 def _show_less(query: RehearsedQuery) -> Iterator[Block]:
