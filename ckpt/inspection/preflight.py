@@ -23,6 +23,7 @@ from ckpt.restart import diagnoses
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
+from ckpt.storage.locations import is_of_one_host
 from ckpt.texts import size
 from ckpt.values import Value
 from ckpt.versions import Spark
@@ -136,6 +137,9 @@ def judge_start(
         findings.append(Finding(diagnoses.starting.QUERY_NOT_COMPARED, "", start.hidden))
     findings += _compare_state_format(checkpoint, versions, start.settings, all_known=start.all_settings)
     findings += _compare_provider(checkpoint, start)
+    master = start.settings.get("spark.master", "local")
+    if not master.startswith("local") and is_of_one_host(checkpoint.uri):
+        findings.append(Finding(diagnoses.others.NOT_SHARED, "", f"the session runs on {quoted(master, 80)}"))
     findings += compared.findings
     if start.progress is Asked.REALTIME:
         findings += compare_real_time(start.query, start.settings, versions)

@@ -20,6 +20,7 @@ from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
+from ckpt.storage.locations import is_of_one_host
 from ckpt.texts import span
 from ckpt.versions import Progress
 
@@ -280,7 +281,7 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding]:
     uncomputed = find_uncomputed(start.checkpoint)
     if uncomputed is not None and uncomputed.whole:
-        return [_make_uncomputed(uncomputed, damages)]
+        return [_make_uncomputed(uncomputed, damages, start.checkpoint.uri)]
     if uncomputed is None:
         advise_folder = remedies.lost_state(start.checkpoint)
         return [_make_finding(start, damage, advise_folder) for damage in damages]
@@ -289,7 +290,7 @@ def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding
     return [replace(first, detail=f"{first.detail}; {part}"), *others]
 
 
-def _make_uncomputed(uncomputed: Uncomputed, damages: Sequence[StateDamage]) -> Finding:
+def _make_uncomputed(uncomputed: Uncomputed, damages: Sequence[StateDamage], uri: str) -> Finding:
     first, last = uncomputed.first, uncomputed.last
     which, versions = span("batch", first, last), span("state version", first + 1, last + 1)
     of = ", ".join(dict.fromkeys(f"operator {damage.operator}" for damage in damages))
@@ -297,7 +298,9 @@ def _make_uncomputed(uncomputed: Uncomputed, damages: Sequence[StateDamage]) -> 
     older = "all older state is complete" if first else "nor is there any older state"
     detail = f"{which} {'is' if first == last else 'are'} committed, and {where} {versions}; {older}"
     path, *others = (path for damage in damages for path in (damage.path, *damage.missing))
-    return Finding(diagnoses.sinks.NEVER_COMPUTED, path, detail, others=tuple(others))
+    hosts = first == 0 < last and is_of_one_host(uri)  # several batches without any state: the driver of a cluster
+    advice = BOOK.advise("hosts_or_never_computed") if hosts else None
+    return Finding(diagnoses.sinks.NEVER_COMPUTED, path, detail, advice, others=tuple(others))
 
 
 def _make_finding(start: Start, damage: StateDamage, advise_folder: Callable[[str], Advice | None]) -> Finding:

@@ -21,7 +21,7 @@ from ckpt.formats.sidecars import shown_name, sidecar
 from ckpt.model import Json
 from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Finding
-from ckpt.storage.locations import local_path
+from ckpt.storage.locations import is_of_one_host, local_path
 from ckpt.texts import quote_path, span
 from ckpt.versions import RULES
 
@@ -184,6 +184,8 @@ def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
         others = BOOK.advise("salvage").steps if salvages else ()
         if newest is not None:
             others = (*others, *BOOK.advise("hand_off_after", newest=newest).steps)
+        if is_of_one_host(checkpoint.uri):
+            others = (*BOOK.advise("from_hosts").steps, *others)
         return advise(put_back().or_(*others, *BOOK.advise("new_checkpoint").steps))
 
     def advise_folder(path: str) -> Advice | None:

@@ -85,6 +85,18 @@ def local_path(uri: str) -> str | None:
     return uri
 
 
+def is_of_one_host(uri: str) -> bool:
+    """Tell whether a place may be on a disk of this host alone; every host mounts DBFS and volumes of Databricks.
+
+    >>> is_of_one_host("/cp"), is_of_one_host("file:///cp"), is_of_one_host("s3://b/cp"), is_of_one_host("/dbfs/cp")
+    (True, True, False, False)
+    """
+    with suppress(UsageError):
+        path = local_path(uri)
+        return path is not None and not path.startswith(tuple(mount for _, mount in DBFS_MOUNTS))
+    return False
+
+
 def name_everywhere(uri: str) -> str:
     """Name a place so that it is the same in every folder: a relative path as an absolute one.
 

@@ -20,6 +20,7 @@ from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
+from ckpt.inspection.checks.places import find_other_hosts, find_passing_place
 from ckpt.inspection.checks.sink_times import CLOCKS_APART_MS
 from ckpt.model import DamageKind, Kind, Unreadable
 from ckpt.restart import diagnoses, offsets
@@ -473,6 +474,8 @@ _CHECKS = (
     find_stale_sidecars,
     find_leftovers,
     find_nested,
+    find_passing_place,
+    find_other_hosts,
 )
 
 

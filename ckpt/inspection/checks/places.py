@@ -1,0 +1,46 @@
+"""Places that other hosts do not see, or that end with an application or a machine, as paths show them."""
+
+import re
+from collections.abc import Iterator
+
+from ckpt.checkpoint.checkpoint import STATE, Checkpoint
+from ckpt.model import DamageKind
+from ckpt.restart import diagnoses
+from ckpt.restart.findings import Finding
+from ckpt.storage.locations import is_of_one_host
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_TEMPORARY = re.compile(rf"^(.*?/temporary-{_UUID})(?=/|$)")
+_PASSING = re.compile(
+    r"^(?:file:/*|dbfs:/+)?(/?(?:local_disk0|databricks/driver|mnt/tmp|opt/spark/work-dir)"
+    r"|/.*?/kubernetes\.io~empty-dir/[^/]+|/.*?/appcache/application_\w+)(?=/|$)"
+)
+"""Databricks, its driver, EMR, the image of Spark; a pod's own volume, and folders of YARN's containers."""
+
+
+def find_passing_place(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that the checkpoint is, or was written, in a place that ends with the run, the container or the machine."""
+    recorded = ((f"{STATE}/{operator.id}", path) for operator in checkpoint.operators for path in operator.schema_paths)
+    for path, place in (("", checkpoint.uri), *recorded):
+        where = place if not path else f"it was written in {place}"
+        if made := _TEMPORARY.match(place):
+            detail = f"{where if path else made[1]}: Spark made it for one run, as checkpointLocation was not set"
+            yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
+            return
+        if kept := _PASSING.match(place):
+            detail = f"{where if path else checkpoint.uri}: {kept[1]} ends with the container or the machine"
+            yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
+            return
+
+
+def find_other_hosts(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that partitions of state have no folder on a local path: executors elsewhere wrote them on their own disks.
+
+    Measured on 4.2 with workers that have disks of their own: the driver writes the logs and the schemas, and batches
+    run and are committed until a partition is loaded on another host.
+    """
+    damages = checkpoint.state.damages if checkpoint.state else ()
+    missing = [damage.path for damage in damages if damage.kind is DamageKind.MISSING_PARTITION]
+    if missing and is_of_one_host(checkpoint.uri):
+        detail = "the path is local: executors on other hosts wrote this state on their own disks, if there were any"
+        yield Finding(diagnoses.others.OTHER_HOSTS, missing[0], detail)
