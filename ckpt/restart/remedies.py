@@ -180,12 +180,12 @@ def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
         has_schemas[str(operator.id)] = has_schema and has_schemas.get(str(operator.id), True)
 
     @cache
-    def advise_partition(*, salvages: bool) -> Advice:
+    def advise_partition(*, salvages: bool, whole: bool) -> Advice:
         others = BOOK.advise("salvage").steps if salvages else ()
         if newest is not None:
             others = (*others, *BOOK.advise("hand_off_after", newest=newest).steps)
-        if is_of_one_host(checkpoint.uri):
-            others = (*BOOK.advise("from_hosts").steps, *others)
+        if whole and is_of_one_host(checkpoint.uri):
+            others = (*BOOK.advise("on_hosts").steps, *others)
         return advise(put_back().or_(*others, *BOOK.advise("new_checkpoint").steps))
 
     def advise_folder(path: str) -> Advice | None:
@@ -194,7 +194,7 @@ def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
         folders = path.split("/")
         if len(folders) < 3:
             return None  # nothing of the operator is left
-        return advise_partition(salvages=has_schemas.get(folders[1], False))
+        return advise_partition(salvages=has_schemas.get(folders[1], False), whole=len(folders) == 3)
 
     return advise_folder
 

@@ -50,6 +50,7 @@ def test_the_folder_of_a_run_is_found_and_a_copy_of_it_is_in_order(tmp_path: Pat
     run, copy = tmp_path / _RUN, tmp_path / "orders"
     shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", run)
     (finding,) = (rated for rated in ckpt.preflight(str(run)).warnings if rated.code == "CKPT512")
+    assert finding.advice is not None
     assert "copy" in str(finding.advice.steps[0].do)
     ckpt.copy(str(run), str(copy))
     assert (codes(str(run)), codes(str(copy))) == ({"CKPT512"}, set())
@@ -76,6 +77,7 @@ def test_partitions_that_other_hosts_wrote_are_not_a_batch_that_was_never_comput
     found = ckpt.inspect(str(driver))
     assert codes(str(driver)) == {"CKPT513"}
     (lost,) = (rated for rated in found.findings if rated.code == "CKPT428")
+    assert lost.advice is not None
     assert "every host" in str(lost.advice.steps[0].what)
     shutil.copytree(SAMPLES / "aggregation-hdfs-4.2" / "state", driver / "state", dirs_exist_ok=True)
     assert codes(str(driver)) == set()

@@ -40,7 +40,7 @@ def find_other_hosts(checkpoint: Checkpoint) -> Iterator[Finding]:
     run and are committed until a partition is loaded on another host.
     """
     damages = checkpoint.state.damages if checkpoint.state else ()
-    missing = [damage.path for damage in damages if damage.kind is DamageKind.MISSING_PARTITION]
+    missing = [at.path for at in damages if at.kind is DamageKind.MISSING_PARTITION and at.path.count("/") == 2]
     if missing and is_of_one_host(checkpoint.uri):
-        detail = "the path is local: executors on other hosts wrote this state on their own disks, if there were any"
+        detail = "executors on other hosts may have it"
         yield Finding(diagnoses.others.OTHER_HOSTS, missing[0], detail)
