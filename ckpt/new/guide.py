@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from ckpt.advice import Option, Words, plain
 from ckpt.changes.steps import view_changed
@@ -15,9 +16,8 @@ from ckpt.formats.operators import OperatorName
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.plan import EvolveAnswer, EvolveOptions, EvolvePlan, judge_evolution, plan_evolution
 from ckpt.query.description import QueryDescription
-from ckpt.storage import open_storage
+from ckpt.storage import Storage, open_storage
 
-_MOST = 100  # answers: a query has no more parts
 _GROUPED = (OperatorName.AGGREGATION, OperatorName.SESSIONS)  # whose groups of before can stay beside new ones
 
 
@@ -29,29 +29,33 @@ def guide_change(
     Raises as ``evolve``.
     """
     storage, into = open_storage(uri, storage_options), _find_free(uri, storage_options)
-    plan, options = plan_evolution(storage, query, wanted, into), wanted
-    answers: list[EvolveAnswer] = []
-    while plan.refused is not None and len(answers) < _MOST:
-        for answer in _list_answers(plan, query):
-            tried = _add(options, answer)
-            try:
-                if "default" in answer.options:  # whether it is a value of the column shows at the end
-                    plan_evolution(storage, query, replace(tried, accept_from_now_on=True), into)
-                after = plan_evolution(storage, query, tried, into)
-            except UsageError:  # it is no answer for this column or source
-                continue
-            if str(after.refused) != str(plan.refused):
-                answers.append(answer)
-                plan, options = after, tried
-                break
-        else:
-            break
+    plan, options, answers = _answer_all(storage, query, wanted, into, plan_evolution(storage, query, wanted, into))
     in_place = False
     if plan.refused is None and not plan.state.makes_files:
-        view = view_changed(storage, plan.inspection.checkpoint.listing, plan.steps)
+        view = view_changed(storage, plan.inspection.checkpoint.listing, plan.steps, copied=True)
         plan = judge_evolution(view, plan, query)
         in_place = bool(plan.steps) and plan_evolution(storage, query, options).refused is None
-    return replace(plan, answers=tuple(answers), guided=options, in_place=in_place)
+    return replace(plan, answers=answers, guided=options, in_place=in_place)
+
+
+def _answer_all(
+    storage: Storage, query: QueryDescription, options: EvolveOptions, into: str, plan: EvolvePlan
+) -> tuple[EvolvePlan, EvolveOptions, tuple[EvolveAnswer, ...]]:
+    """Answer a refusal, and those after it; an answer that leads to one without any is tried last. Raises as above."""
+    first = None
+    for answer in _list_answers(plan, query):
+        tried = _add(options, answer)
+        try:
+            after = plan_evolution(storage, query, tried, into)
+            if str(after.refused) == str(plan.refused):
+                continue
+            solved, given, others = _answer_all(storage, query, tried, into, after)
+        except UsageError:  # it is no answer for this column or source
+            continue
+        if solved.refused is None:
+            return solved, given, (answer, *others)
+        first = first or (solved, given, (answer, *others))
+    return first or (plan, options, ())
 
 
 def _find_free(uri: str, storage_options: Mapping[str, str]) -> str:
@@ -96,15 +100,9 @@ def _list_answers(plan: EvolvePlan, query: QueryDescription) -> Iterator[EvolveA
 
 
 def _add(options: EvolveOptions, answer: EvolveAnswer) -> EvolveOptions:
-    changed = options
+    changed: dict[str, Any] = {}
     for name, value in answer.options.items():
         before = getattr(options, name)
-        match value:
-            case bool():
-                after: object = value
-            case Mapping():
-                after = {**before, **value}
-            case _:
-                after = (*before, str(value))
-        changed = replace(changed, **{name: after})  # type: ignore[arg-type]
-    return changed
+        more = {**before, **value} if isinstance(value, Mapping) else value if value is True else (*before, str(value))
+        changed[name] = more
+    return replace(options, **changed)

@@ -249,14 +249,11 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield from self.next_if_nothing()
             return
         if not plan.written:
-            if plan.in_place:
-                here = self.request.but(in_place=True, apply=True)
-                what = words("Change CHECKPOINT itself, with a backup.")
-                instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
-                write = run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")])
-                yield Next((write.or_(instead),))
-                return
-            yield Next((run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")]),))
+            write = run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")])
+            here = self.request.but(in_place=True, apply=True)
+            what = words("Change CHECKPOINT itself, with a backup.")
+            instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
+            yield Next((write.or_(instead) if plan.in_place else write,))
             return
         see = words("See whether the changed query can be started on it.")
         look = run(call("preflight", plan.into, expect=self.query or Hole.QUERY), see)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ckpt as library
+from ckpt.query.description import DescribedExpression
 from tests.changes.fixes.async_gap.test_command import everything
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection.preflight import signatures
@@ -53,6 +55,50 @@ def test_the_command_works_as_it_is_typed(change: signatures.Changed, ckpt: Ckpt
     done = ckpt(*step["command"][1:], "--jobs", 1, "-o", "json")
     assert (done.exit_code, done.json()["verdict"]) == (0, document["verdict"]), done.stdout
     assert ckpt("preflight", step["command"][3], "--expect", tmp_path / "query.json").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "nullable", "options"),
+    [
+        ("sums", True, ["--default key_p=null"]),
+        ("sums", False, ["--map-operator=-=0", "--accept-from-now-on"]),
+        ("window", None, []),
+    ],
+    ids=("a key", "a key that is never NULL", "no state"),
+)
+def test_an_answer_that_leads_nowhere_is_not_given(
+    base: str, nullable: bool | None, options: list[str], ckpt: Ckpt, tmp_path: Path
+) -> None:
+    names = [name for name in archive("4.2").namelist() if name.startswith(f"bases/{base}/")]
+    archive("4.2").extractall(tmp_path, names)
+    old = described("4.2", base)
+    old.write(str(tmp_path / "old.json"))
+    new = replace(old, operators=(), watermarks=())
+    if nullable is not None:
+        (operator,) = old.operators or ()
+        (family,) = operator.stores[0].families
+        column: Any = {"name": "p", "type": "string", "nullable": nullable, "metadata": {}}
+        key: Any = family.key
+        stores = (replace(operator.stores[0], families=(replace(family, key=struct_and(key, column)),)),)
+        keys = (*(operator.keys or ()), DescribedExpression("p@0", "string", "p"))
+        new = replace(old, operators=(replace(operator, keys=keys, stores=stores),))
+    new.write(str(tmp_path / "query.json"))
+    words = (
+        "evolve",
+        tmp_path / "bases" / base,
+        "--from-query",
+        tmp_path / "old.json",
+        "--to",
+        tmp_path / "query.json",
+    )
+    document = ckpt(*words, "-o", "json").json()
+    assert [option for answer in document["answers"] for option in answer["options"]] == options
+    assert ckpt(*document["next"][0]["command"][1:], "--jobs", 1).exit_code == 0
+
+
+def struct_and(schema: Any, column: Any) -> Any:
+    """Return a schema with a column more."""
+    return {**schema, "fields": [*schema["fields"], column]}
 
 
 def test_only_sources_can_change_in_place_too(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
