@@ -29,6 +29,22 @@ def test_exchanged_partitions_show_in_names_and_in_rows(sample: str, ckpt: Ckpt,
     assert ckpt("preflight", checkpoint).exit_code == 1
 
 
+@pytest.mark.parametrize("earlier", [8, 5])
+def test_offsets_that_are_a_copy_of_earlier_ones(earlier: int, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", copy(f"offsets/{earlier}", "offsets/9"))
+    assert findings(ckpt, checkpoint)["CKPT128"] == "error"
+    assert ckpt("preflight", checkpoint).exit_code == 1
+    advice = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    assert [(step["do"], (step["command"] or [])[3:]) for step in advice][:2] == [
+        ("put-back", []),
+        ("run", ["--to-batch", "8", "--replay", "new"]),
+    ]
+
+
+def test_such_a_copy_that_no_start_reads_is_none(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    assert "CKPT128" not in findings(ckpt, copy_of("aggregation-hdfs-4.2", copy("offsets/4", "offsets/5")))
+
+
 def test_rows_without_a_schema_are_no_all_clear(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("aggregation-hdfs-3.5", *delete("state/0/0/_metadata/schema"))
     assert "CKPT331" not in findings(ckpt, checkpoint)

@@ -1,8 +1,8 @@
 """Damage of the state: of what the next start loads, and where every byte was read, of all files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from ckpt.checkpoint.state.file_ends import Verdict
 from ckpt.checkpoint.state.folders import SSTS, STATE, OperatorFolder, StoreNames, StorePartition, lies_elsewhere
@@ -11,7 +11,7 @@ from ckpt.formats.keyhash import partition_of
 from ckpt.formats.operators import BY_WHOLE_KEY, OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_COUNTS
 from ckpt.formats.types import named_fields
-from ckpt.model import DamageKind, EveryByte, FileDamage, Operator, StateDamage, StateFileKind, Unreadable
+from ckpt.model import DamageKind, EveryByte, FileDamage, Operator, Provider, StateDamage, StateFileKind, Unreadable
 from ckpt.settings import ENCODING_FORMAT, ROW_CHECKSUM, STRICT_DISTRIBUTION
 
 _NAMED = 1000  # operators, and partitions of a store, that are named where they are missing
@@ -161,34 +161,76 @@ def _judge_other_files(collected: CollectedState) -> Iterator[tuple[str, Verdict
 def _find_misplaced_keys(collected: CollectedState) -> Iterator[FileDamage]:
     """The folders of partitions whose first keys belong to others, by files that were read; ``--deep`` sees more.
 
-    Without operator metadata, which Spark before 4.0 does not write, all keys of some file have to be such.
+    Whatever keys are, none is in two partitions.
+    """
+    for folder in collected.folders:
+        for name, partitions in folder.stores.items():
+            keys = {store: _list_first_keys(collected, store) for store in partitions.values()}
+            owner = _make_partitioner(collected, folder.id, name)
+            details = {
+                store: _describe_misplaced(store.partition, of_files, *owner)
+                for store, of_files in keys.items()
+                if owner
+            }
+            if not any(details.values()):
+                details = dict(_describe_copies(keys))
+            for store, detail in details.items():
+                if detail is not None:
+                    yield FileDamage(store.folder, DamageKind.WRONG_PARTITION, detail)
+
+
+def _list_first_keys(collected: CollectedState, store: StorePartition) -> list[tuple[bytes, ...]]:
+    """The first keys of each file of a store that was read and has any."""
+    tables = (f"{SSTS}/{file}" for file in collected.listing.in_folder(f"{store.folder}/{SSTS}"))
+    return [keys for file in (*store.names.all, *tables) if (keys := collected.seen.keys.get(f"{store.folder}/{file}"))]
+
+
+def _make_partitioner(
+    collected: CollectedState, operator: int, store: str
+) -> tuple[Callable[[bytes], int | None], bool] | None:
+    """Tell which partition a key of a store belongs to, and whether that is sure; None where it is not known.
+
+    Without operator metadata, which Spark before 4.0 does not write, it is sure only if all keys of a file agree.
     """
     conf, count = collected.context.conf, collected.context.shuffle_partitions
+    described = collected.described[operator]
+    families, name = described.schemas.get(store, ()), described.known.name if described.known else None
+    counts = store.endswith(JOIN_COUNTS) and name in (None, OperatorName.JOIN)
+    whole_key = counts or (store == DEFAULT_STORE and (name is None or name in BY_WHOLE_KEY))
     plain = conf.get(ENCODING_FORMAT, "unsaferow") == "unsaferow" and conf.get(ROW_CHECKSUM, "false") == "false"
-    if not (collected.seen.keys and plain and count and conf.get(STRICT_DISTRIBUTION) == "true"):
-        return
-    for folder in collected.folders:
-        described = collected.described[folder.id]
-        name = described.known.name if described.known else None
-        for store in folder.list_stores():
-            families = described.schemas.get(store.store, ())
-            counts = store.store.endswith(JOIN_COUNTS) and name in (None, OperatorName.JOIN)
-            whole_key = counts or (store.store == DEFAULT_STORE and (name is None or name in BY_WHOLE_KEY))
-            if isinstance(families, Unreadable) or len(families) != 1 or not whole_key:
-                continue
-            key = families[0].key_schema
-            if "sessionStartTime" in dict(named_fields(key)):  # its rows are spread by the rest
-                continue
-            version = 1 if store.names.log_kind is StateFileKind.CHANGELOG else 0  # bytes before the row
-            tables = (f"{SSTS}/{file}" for file in collected.listing.in_folder(f"{store.folder}/{SSTS}"))
-            of_files = [collected.seen.keys.get(f"{store.folder}/{file}", ()) for file in (*store.names.all, *tables)]
-            owners = [[partition_of(key, stored[version:], count) for stored in keys] for keys in of_files]
-            there = [owner for of_file in owners for owner in of_file if owner is not None]
-            wrong = [owner for owner in there if owner != store.partition]
-            elsewhere = (len(of_file) > 1 and not {None, store.partition} & {*of_file} for of_file in owners)
-            if wrong and (name or any(elsewhere)):
-                detail = f"{len(wrong)} of {len(there)} keys belong to other partitions, such as {wrong[0]}"
-                yield FileDamage(store.folder, DamageKind.WRONG_PARTITION, detail)
+    if isinstance(families, Unreadable) or len(families) != 1 or conf.get(STRICT_DISTRIBUTION) != "true":
+        return None
+    key = families[0].key_schema
+    if not (count and plain and whole_key) or "sessionStartTime" in dict(named_fields(key)):
+        return None
+    version = 0 if collected.context.provider is Provider.HDFS else 1  # bytes before the row
+    return lambda stored: partition_of(key, stored[version:], count), name is not None
+
+
+def _describe_misplaced(
+    partition: int, of_files: list[tuple[bytes, ...]], find_owner: Callable[[bytes], int | None], sure: bool
+) -> str | None:
+    owners = [[find_owner(key) for key in keys] for keys in of_files]
+    known = [owner for of_file in owners for owner in of_file if owner is not None]
+    wrong = [owner for owner in known if owner != partition]
+    elsewhere = (len(of_file) > 1 and not {None, partition} & {*of_file} for of_file in owners)
+    if not wrong or not (sure or any(elsewhere)):
+        return None
+    return f"{len(wrong)} of {len(known)} keys belong to other partitions, such as {wrong[0]}"
+
+
+def _describe_copies(
+    keys: Mapping[StorePartition, list[tuple[bytes, ...]]],
+) -> Iterator[tuple[StorePartition, str]]:
+    """Partitions that have a key of another one, by their first keys."""
+    holders: dict[bytes, set[str]] = {}
+    for store, of_files in keys.items():
+        for key in chain.from_iterable(of_files):
+            holders.setdefault(key, set()).add(store.folder)
+    for store, of_files in keys.items():
+        others = sorted({folder for key in chain(*of_files) for folder in holders[key]} - {store.folder})
+        if others:
+            yield store, f"{others[0]} has keys of it too, so one of the two is a copy"
 
 
 def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:

@@ -11,7 +11,7 @@ from ckpt.checkpoint.state.needed_files import NeededFile, describe_file
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import CkptError
 from ckpt.formats.sidecars import hadoop_sidecar_name
-from ckpt.formats.statefiles import CHECKSUM, LZ4
+from ckpt.formats.statefiles import CHECKSUM, LZ4, RecordType
 from ckpt.model import NotRead, StateFile, StateFileKind
 from ckpt.storage.base import Listing, ReadRequest
 from ckpt.storage.held import HeldFiles
@@ -156,7 +156,8 @@ def _first_keys(file: NeededFile, content: bytes) -> Iterator[bytes]:
             from ckpt.formats.rows.changelog import changes_of
 
             block = next(Stream().blocks(Pieces(iter([content]))), b"")
-            yield from (record.key for record in islice(changes_of(block), _KEYS))
+            records = islice(changes_of(block), _KEYS)
+            yield from (record.key for record in records if record.action is not RecordType.DELETE_RANGE)
 
 
 def count_unread(listing: Listing, files: Mapping[str, int], verified: Verified) -> NotRead:

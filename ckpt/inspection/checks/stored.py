@@ -22,7 +22,7 @@ from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
 from ckpt.inspection.checks.places import find_other_hosts, find_passing_place
 from ckpt.inspection.checks.sink_times import CLOCKS_APART_MS
-from ckpt.model import DamageKind, Kind, Unreadable
+from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
@@ -99,6 +99,19 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
         past = checkpoint.is_past(later)
         findings.append(Finding(diagnoses.logs.TWO_WRITERS, f"offsets/{later}", detail, minor=past))
     yield from sorted(findings, key=lambda finding: finding.minor)[:1]
+
+
+def find_copied_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find the newest offsets that are those of an earlier batch, and were planned in the same millisecond."""
+    planned: dict[int, tuple[int, OffsetLog]] = {}
+    for batch, log in checkpoint.offsets.records.items():
+        if log.metadata is None or log.metadata.timestamp_ms <= 0:
+            continue
+        earlier, same = planned.setdefault(log.metadata.timestamp_ms, (batch, log))
+        if earlier != batch == checkpoint.offsets.latest and log == same:
+            advice = BOOK.advise("copied_offsets", before=batch - 1) if _can_rewind(checkpoint, batch - 1) else None
+            detail = f"it is a copy of offsets/{earlier}"
+            yield Finding(diagnoses.logs.COPIED_OFFSETS, f"offsets/{batch}", detail, advice)
 
 
 def find_later_times(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -442,6 +455,7 @@ _CHECKS = (
     find_unreadable_files,
     find_ignored_gaps,
     find_two_writers,
+    find_copied_offsets,
     find_later_times,
     offsets.find_far_watermark,
     find_lagging_log,

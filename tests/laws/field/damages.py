@@ -13,6 +13,7 @@ from tests.restart.oracle.cases import Case
 from tests.restart.oracle.cases.model import (
     SAMPLES,
     Mutation,
+    copy,
     delete,
     delete_logs,
     delete_tree,
@@ -117,6 +118,7 @@ _named("newest offsets of another query", lambda s: [write(f"offsets/{s.newest}"
 _named("newest offsets renamed to .bak", lambda s: _renamed(s, f"{s.newest}.bak"))
 _named("newest offsets renamed to a copy", lambda s: _renamed(s, f"{s.newest} (copy)"))
 _named("newest offsets packed", lambda s: _packed(s))
+_named("newest offsets overwritten by those before", lambda s: _overwritten(s))
 _named("offsets before the newest lost", lambda s: delete_logs([s.batches[1]]))
 _named("offsets before the newest and the newest commit lost", lambda s: delete_logs([s.batches[1]], [s.newest]))
 _named("all offsets lost", lambda _: delete("offsets/[0-9]*"))
@@ -146,6 +148,10 @@ _named("newest state files lost in every partition", lambda s: _everywhere(s))
 _named("several older state files lost", lambda s: _chain(s) if s.stateful else None)
 _named("state of an older copy", lambda s: _older(s) if s.stateful else None)
 _named("a partition lost", lambda s: delete_tree(s.partition) if s.stateful else None)
+_named("a partition overwritten by another", lambda s: _exchanged(s, ("1", "0")) if s.stateful else None)
+_named(
+    "two partitions exchanged", lambda s: _exchanged(s, ("0", "new"), ("1", "0"), ("new", "1")) if s.stateful else None
+)
 _named("state/ lost", lambda s: delete_tree("state") if s.stateful else None)
 _named("state schemas lost", lambda s: delete("state/0/0/_metadata/schema") if _has_schema(s) else None)
 _named("an SST file lost", lambda s: _sst(s, lambda path: delete(path)))
@@ -170,6 +176,18 @@ def _packed(sample: Sample) -> list[Mutation]:
         *delete(f"offsets/{sample.newest}", keep_crc=True),
         write(f"offsets/{sample.newest}.gz", data),
     ]
+
+
+def _overwritten(sample: Sample) -> list[Mutation]:
+    newest, before = (f"offsets/{batch}" for batch in sample.batches[:2])
+    return [*delete(newest), copy(before, newest)]
+
+
+def _exchanged(sample: Sample, *moves: tuple[str, str]) -> list[Mutation]:
+    """Move folders of partitions, or copy one over another where it is the only one."""
+    if len(moves) == 1:
+        return [*delete_tree("state/0/0"), copy("state/0/1", "state/0/0")]
+    return [move(f"state/0/{old}", f"state/0/{new}") for old, new in moves]
 
 
 def _both_kept(sample: Sample) -> list[Mutation] | None:

@@ -61,6 +61,25 @@ def test_swapped_partitions_are_seen(sample: str, ckpt: Ckpt, copy_of: CopyOf) -
     assert ckpt("inspect", checkpoint, "--names-only").exit_code == 0
 
 
+COPIED = (
+    "aggregation-hdfs-4.2",
+    "aggregation-rocksdb-4.2",
+    "session-window-hdfs-3.5",
+    "tws-changelog-4.0",
+    "join-rocksdb-4.0",
+)
+
+
+@pytest.mark.parametrize("sample", COPIED)
+def test_a_partition_that_is_a_copy_of_another_shows_without_a_schema(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of(sample)
+    shutil.rmtree(checkpoint / "state/0/0")
+    shutil.copytree(checkpoint / "state/0/1", checkpoint / "state/0/0")
+    run = ckpt("inspect", checkpoint, "-o", "json")
+    paths = {finding["path"].split("/")[2] for finding in run.json()["findings"] if finding["code"] == "CKPT324"}
+    assert (run.exit_code, paths) in ((1, {"0", "1"}), (1, {"0"}))
+
+
 def test_a_page_says_that_rows_were_not_decoded(ckpt: Ckpt) -> None:
     checkpoint = SAMPLES / "aggregation-hdfs-4.2"
     assert "rows not decoded: --deep" in ckpt("inspect", checkpoint).stdout
