@@ -371,10 +371,8 @@ class _OperatorPair:
         if old.limit != new.limit and None not in (old.limit, new.limit):
             why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
-        if None in (old.conditions, new.conditions):
-            yield from self._compare_filters(old.filters, new.filters)
-        else:
-            yield from self._compare_filters(old.conditions, new.conditions)
+        whole = None not in (old.conditions, new.conditions)
+        yield from self._compare_filters(*(_list_conditions(each, whole=whole) for each in (old, new)))
         yield from self._compare_readings()
         described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
         if new.name in RUN_FUNCTIONS or any(all(part is None for part in parts) for parts in described):
@@ -385,7 +383,7 @@ class _OperatorPair:
         old, new = self.old, self.new
         if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
             why = f"the window is {_spell_window(new.window)}, before {_spell_window(old.window)}"
-            verdict = Knowledge.UNKNOWN if is_coarser(old.window, new.window) else Knowledge.IMPOSSIBLE
+            verdict = Knowledge.UNKNOWN if is_made_of(old.window, new.window) else Knowledge.IMPOSSIBLE
             return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         if None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
@@ -593,6 +591,20 @@ class _OperatorPair:
         return _match([*map(self.before.translate_key, before)], [*map(self.after.translate_key, after)])
 
 
+def _list_conditions(operator: DescribedOperator, *, whole: bool) -> Sequence[str] | None:
+    """List what rows have passed before an operator: all of it, or only what both old and new files say.
+
+    Where a slide does not divide the length of windows, Spark asks in which of them a time is, which is never NULL.
+    """
+    texts, own = operator.conditions if whole else operator.filters, operator.window
+    if texts is None or own is None:
+        return texts
+    window, time = f"window({own.column}, {own.length_us}, {own.slide_us}, {own.offset_us})", own.column
+    begun, before_end = f"({window}.start <= {time})", f"({time} < {window}.end)"
+    never_null = (f"{time} IS NOT NULL",) if whole and begun in texts else ()
+    return (*(text for text in texts if text not in (begun, before_end)), *never_null)
+
+
 def _match(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     """Give the old place of each new part that computes the same: its own place if that fits."""
     matching = {number: number for number, text in enumerate(new) if number < len(old) and old[number] == text}
@@ -660,38 +672,44 @@ def _times(window: DescribedWindow) -> tuple[int, int, int]:
 def judge_window(
     part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
 ) -> PartComparison:
-    """Judge a longer window that is made of the old ones: those that the watermark has passed are not in the state."""
+    """Judge a window that is made of old ones: those that the watermark has passed are not in the state."""
     if part.kind is not PartKind.WINDOW or old is None:
         return part
     longer_us = find_longer_gap(old, wants)
-    if longer_us is None and not is_coarser(old.window, wants.window):
+    if longer_us is None and not is_made_of(old.window, wants.window):
         return part
-    if watermark_ms <= 0:
+    was, window = old.window, wants.window
+    if watermark_ms <= 0 or (was is not None and window is not None and was.length_us == window.length_us):
         return replace(part, verdict=Knowledge.FULL)
     if longer_us is not None:
         until = instant(watermark_ms + longer_us // 1000)
         lack = f"sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
         return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{part.why}: {lack}")
-    assert wants.window is not None
-    began = find_window_start(watermark_ms * 1000, wants.window.length_us, wants.window.offset_us) // 1000
+    assert was is not None
+    assert window is not None
     late = f"{part.why}: rows that were too late for an old window are not in the state, if there were any"
-    if began == watermark_ms:
+    ends = (watermark_ms * 1000 - length_us for length_us in (window.length_us, was.length_us))
+    before, last = (find_window_start(time_us, window.slide_us, window.offset_us) for time_us in ends)
+    if before == last:  # no window is open whose first part was evicted
         return replace(part, verdict=Knowledge.UNKNOWN, why=late)
-    why = f"{late}; the window that began at {instant(began)} has only the old windows that end after the watermark"
-    return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{why}, {instant(watermark_ms)}")
+    first, until = instant((before + window.slide_us) // 1000), instant(last // 1000)
+    which = f"the window that began at {first} has" if first == until else f"windows that began {first} to {until} have"
+    why = f"{late}; {which} only the old windows that end after the watermark, {instant(watermark_ms)}"
+    return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
 
 
-def find_window_start(time_us: int, length_us: int, offset_us: int) -> int:
-    """Return the start of the tumbling window of a time."""
-    return (time_us - offset_us) // length_us * length_us + offset_us
+def find_window_start(time_us: int, slide_us: int, offset_us: int) -> int:
+    """Return the start of the latest window that has begun at a time."""
+    return (time_us - offset_us) // slide_us * slide_us + offset_us
 
 
-def is_coarser(old: DescribedWindow | None, new: DescribedWindow | None) -> bool:
-    """Tell whether each new window is made of old ones, whose groups can be merged as long as none was evicted."""
+def is_made_of(old: DescribedWindow | None, new: DescribedWindow | None) -> bool:
+    """Tell whether each new window is an old one, or several in a row, whose groups can be merged until evicted."""
     if old is None or new is None or _times(old) == _times(new):
         return False
-    tumbling = all(each.length_us == each.slide_us for each in (old, new))
-    return tumbling and new.length_us % old.length_us == 0 and (new.offset_us - old.offset_us) % old.length_us == 0
+    longer = new.length_us > old.length_us
+    in_row = new.length_us % old.length_us == 0 and not (longer and old.length_us % old.slide_us)
+    return in_row and new.slide_us % old.slide_us == 0 and (new.offset_us - old.offset_us) % old.slide_us == 0
 
 
 def find_longer_gap(old: DescribedOperator, new: DescribedOperator) -> int | None:

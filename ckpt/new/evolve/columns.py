@@ -22,6 +22,7 @@ from ckpt.new.evolve.origins import (
     ColumnOrigin,
     FamilyColumns,
     LongerSessions,
+    MadeWindow,
     StoreColumns,
     is_nullable,
 )
@@ -33,13 +34,14 @@ from ckpt.query.compare_queries import (
     PartKind,
     bare,
     find_longer_gap,
-    is_coarser,
     is_event_time,
+    is_made_of,
     spell,
     takes_values,
 )
 from ckpt.query.description import DescribedAggregate, DescribedOperator, spell_schema
 from ckpt.state.reading.columns import flat_columns
+from ckpt.texts import instant
 
 _UNNAMED = "_groupingexpression"  # Spark's name for a key that is no plain column
 _SESSION = "spark.sessionWindow"  # in the metadata of the column of a session
@@ -54,6 +56,10 @@ _SINGLE = (
     OperatorName.GROUPS_IN_PANDAS,
 )
 """Operators of one store whose values have a row for each key."""
+
+
+GETS_EXPIRY = (OperatorName.DEDUPLICATION, OperatorName.DEDUPLICATION_WITHIN_WATERMARK)
+"""An operator before and after, which keeps its keys."""
 
 
 class ColumnPlan(NamedTuple):
@@ -71,12 +77,13 @@ def plan_columns(
     choices: ColumnChoices,
     *,
     avro: bool = False,
+    expires_ms: int | None = None,
 ) -> ColumnPlan:
     """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
 
     ``old`` wrote the state, where that is known, and was ``compared`` then. Raises NoWay.
     """
-    planner = _ColumnPlanner(has, wants, old, tuple(compared), choices, avro)
+    planner = _ColumnPlanner(has, wants, old, tuple(compared), choices, avro, expires_ms)
     plan = planner.plan()
     known = wants.metadata_version == (2 if has.schema_paths else 1)
     mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
@@ -131,6 +138,7 @@ class _ColumnPlanner:
     parts: tuple[PartComparison, ...]  # of both operators
     choices: ColumnChoices
     avro: bool = False  # variables are encoded so
+    expires_ms: int | None = None  # when keys expire that had no expiry
 
     def refuse(self, why: str | Words) -> NoWay:
         return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
@@ -140,7 +148,7 @@ class _ColumnPlanner:
 
     def plan(self) -> ColumnPlan:
         for part in self.parts:
-            if part.kind is PartKind.WINDOW and not self._has_longer_windows and self._longer_gap_us is None:
+            if part.kind is PartKind.WINDOW and not self._has_made_windows and self._longer_gap_us is None:
                 fits = all(sides.fits(word) for sides in self._pair_stores() for word in ("key", "value"))
                 spark = "start and mix old and new values" if fits else "refuse to start"
                 raise self._refuse_part(part, f". Spark would {spark}")
@@ -164,9 +172,9 @@ class _ColumnPlanner:
         return ColumnPlan((), self.parts)
 
     @property
-    def _has_longer_windows(self) -> bool:
+    def _has_made_windows(self) -> bool:
         aggregates = self.wants.name == OperatorName.AGGREGATION
-        return aggregates and self.old is not None and is_coarser(self.old.window, self.wants.window)
+        return aggregates and self.old is not None and is_made_of(self.old.window, self.wants.window)
 
     @property
     def _longer_gap_us(self) -> int | None:
@@ -202,9 +210,11 @@ class _ColumnPlanner:
         if self.wants.name == OperatorName.AGGREGATION:
             value, value_parts = self._plan_aggregates(sides)
         elif self.wants.name == OperatorName.GROUPS_IN_PANDAS:
-            planner = FieldPlanner(self.choices, self.refuse)
+            planner = FieldPlanner(self.choices, self.refuse, shown="value_groupState_")
             value = planner.plan(sides.old.value_schema, sides.new_value)
             value_parts = tuple(planner.parts)
+        elif (self.has.name, self.wants.name) == GETS_EXPIRY:
+            value, value_parts = self._plan_expiry(sides)
         else:
             value, value_parts = None, ()
         gone = next((part.why for part in key_parts if part.new is None), "groups become one")
@@ -276,11 +286,30 @@ class _ColumnPlanner:
             )
         taken = {origin.old for origin in origins}
         judged += self._judge_gone_keys(sides, taken)
-        coarser = any(origin.window for origin in origins)
-        changed = tuple(origins) if coarser else _drop_same(origins, sides, "key")
+        window = next((origin.window for origin in origins if origin.window), None)
+        changed = tuple(origins) if window else _drop_same(origins, sides, "key")
         if changed is not None and not old:
             raise self.refuse("its groups are not in the state: all rows are in one group there")
-        return changed, coarser or len(taken - {None}) < len(old), tuple(judged)
+        merged = window is not None and window.length_us > window.part_us
+        return changed, merged or len(taken - {None}) < len(old), tuple(judged)
+
+    def _plan_expiry(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...], tuple[PartComparison, ...]]:
+        """Let all keys expire when the newest of them does: Spark adds the delay to the time of each first row."""
+        ((name, _),) = sides.list_columns("value")[1]
+        if (text := self.choices.find_default(f"value_{name}", name)) is not None:
+            given = words("{name} is {text} for all keys, as {--default} says", name=name, text=text)
+            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, given)
+            return (ColumnOrigin(None, text, given=True),), (part,)
+        if self.expires_ms is None:
+            raise self.refuse(BOOK.text("evolve_no_expiry", default={name: Hole.VALUE}))
+        timed = self.old is not None and any(map(is_event_time, fields_of(sides.old.key_schema) or ()))
+        why = f"all keys of the state expire at {instant(self.expires_ms)}, when those of the newest rows do"
+        if timed:  # a row that repeats a key has its time
+            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.FULL, why)
+        else:
+            why = f"{why}: until then a row that repeats an older one is dropped, too"
+            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, why)
+        return (ColumnOrigin(None, self.expires_ms * 1000),), (part,)
 
     def _judge_gone_keys(self, sides: _StorePair, taken: Collection[int | None]) -> Iterator[PartComparison]:
         """Judge the columns of the old key that the new one lacks. Raises NoWay."""
@@ -297,12 +326,14 @@ class _ColumnPlanner:
                 why += ", with the latest of their expiries, for the state does not say which row was first"
             yield PartComparison(PartKind.KEY, before, None, verdict, why)
 
-    def _find_window(self, number: int) -> tuple[int, int] | None:
-        """Return the length and offset of a key column that is a longer window now; None for any other."""
-        window, keys = self.wants.window, self.wants.keys
-        if not self._has_longer_windows or window is None or keys is None or not keys[number].sql.startswith("window("):
+    def _find_window(self, number: int) -> MadeWindow | None:
+        """Find how a key column is a window made of old ones; None for any other."""
+        old, window, keys = None if self.old is None else self.old.window, self.wants.window, self.wants.keys
+        if not self._has_made_windows or old is None or window is None or keys is None:
             return None
-        return window.length_us, window.offset_us
+        if not keys[number].sql.startswith("window("):
+            return None
+        return MadeWindow(old.length_us, window.length_us, window.slide_us, window.offset_us)
 
     def _match_key_names(
         self, old: list[tuple[str, Json]], new: list[tuple[str, Json]]

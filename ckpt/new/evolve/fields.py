@@ -3,7 +3,8 @@
 Nobody sees what such a function makes of its state, so no field is better than unknown.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckpt.advice import Hole, Words, words
@@ -16,6 +17,7 @@ from ckpt.new.evolve.origins import ColumnChoices, ColumnOrigin, FamilyColumns, 
 from ckpt.query.compare_checkpoint import can_read_avro
 from ckpt.query.compare_queries import Knowledge, PartComparison, PartKind, bare, takes_values
 from ckpt.query.description import DescribedFamily, DescribedOperator, spell_schema
+from ckpt.state.reading.columns import Names
 
 _WRAPPERS = ("groupState", "value")  # structs that Spark puts around the fields of a user
 _TIMEOUT = "timeoutTimestamp"
@@ -32,11 +34,16 @@ class FieldPlanner:
     choices: ColumnChoices
     refuse: Refuse
     parts: list[PartComparison] = field(default_factory=list)
+    shown: str = ""  # how ``ckpt state show`` begins the names of fields
 
     def plan(self, old: Json, new: Json, path: str = "") -> tuple[ColumnOrigin, ...] | None:
         """Plan the fields of a struct; None where they stay as they are. Raises NoWay."""
-        before, after = list(named_fields(old)), list(named_fields(new))
-        matching = self._match(before, after, path)
+        before, after = (_number_names(list(named_fields(schema))) for schema in (old, new))
+        repeated = {name for schema in (old, new) for name in _list_repeated(schema)}
+        matching = self._match(before, after, path, repeated)
+        if repeated and matching != [*range(len(before))]:
+            why = f"names of its fields repeat ({', '.join(sorted(repeated))}): those are matched by their places"
+            self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, why))
         origins = []
         for number, (name, kind) in enumerate(after):
             source, label = matching[number], _join(path, name)
@@ -78,20 +85,33 @@ class FieldPlanner:
         self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
         return ColumnOrigin(None)
 
-    def _match(self, old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]], path: str) -> list[int | None]:
+    def _find_source(self, label: str) -> str | None:
+        """Find the old field, or ``-``, that somebody named for a new one; both also as ``ckpt state show`` does."""
+        shown = (self.shown + label.replace(".", "_"),) if self.shown else ()
+        source = next((source for name in (label, *shown) if (source := self.choices.find_source(name))), None)
+        return source.removeprefix(self.shown) if source else None
+
+    def _match(
+        self, old: Sequence[tuple[str, Json]], new: Sequence[tuple[str, Json]], path: str, repeated: Collection[str]
+    ) -> list[int | None]:
         """Find the old place of each field. Raises NoWay where one may have been renamed."""
         names = [name for name, _ in old]
         matching: list[int | None] = []
         answered = set()
         for number, (name, _) in enumerate(new):
             label = _join(path, name)
-            source = self.choices.find_source(label)
+            source = self._find_source(label)
             if source is not None:
                 own = [_join(path, each) for each in names]
                 if source != "-" and source not in own:
                     raise self.refuse(f"{source} is not in the state, which has {', '.join(own)}")
                 answered.add(number)
                 matching.append(None if source == "-" else own.index(source))
+            elif name in repeated:
+                if number < len(old) and names[number] != name:
+                    asked = ask_old("map_column", label)
+                    raise self.refuse(BOOK.text("evolve_names_repeat", label=label, place=number + 1, asked=asked))
+                matching.append(number if number < len(old) else None)
             else:
                 matching.append(names.index(name) if name in names else None)
         taken = [source for source in matching if source is not None]
@@ -111,6 +131,22 @@ class FieldPlanner:
                 ask = ask_old("map_column", label, rivals[0])
                 raise self.refuse(BOOK.text("evolve_which_field", label=label, rivals=" or ".join(rivals), asked=ask))
         return matching
+
+
+def _number_names(fields: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
+    """Number names that repeat, as ``ckpt state show`` does."""
+    taken = Names()
+    names = [taken.free([name]) for name, _ in fields]
+    unique = len({name.lower() for name, _ in fields}) == len(fields)
+    return [*fields] if unique else [(name, kind) for name, (_, kind) in zip(names, fields, strict=True)]
+
+
+def _list_repeated(schema: Json) -> list[str]:
+    """List the numbered names of fields whose names repeat."""
+    fields = list(named_fields(schema))
+    counts = Counter(name.lower() for name, _ in fields)
+    numbered = zip(_number_names(fields), fields, strict=True)
+    return [name for (name, _), (own, _) in numbered if counts[own.lower()] > 1]
 
 
 def _join(path: str, name: str) -> str:

@@ -12,7 +12,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.operators import IN_PYTHON, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.model import Operator
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.new.evolve.columns import plan_columns
+from ckpt.new.evolve.columns import GETS_EXPIRY, plan_columns
 from ckpt.new.evolve.origins import ColumnChoices, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
 from ckpt.query.compare_checkpoint import fits_schema, pair_families
@@ -98,7 +98,7 @@ def _find_old(
 
 def _is_kind(has: str | None, wants: str) -> bool:
     """Tell whether an operator may take the state of one with this name."""
-    return has in (None, wants) or {has, wants} <= IN_PYTHON
+    return has in (None, wants) or {has, wants} <= IN_PYTHON or (has, wants) == GETS_EXPIRY
 
 
 def _fits(has: Operator, wants: DescribedOperator) -> bool:
@@ -162,10 +162,12 @@ def judge_operators(
     compared_operators: Sequence[OperatorComparison],
     choices: ColumnChoices,
     avro: Collection[int] = (),
+    expires_ms: int | None = None,
 ) -> Iterator[OperatorChange]:
     """Judge operators that keep their state, column by column. Raises NoWay for columns that cannot be kept.
 
     ``compared_operators`` are those of both queries where the old one is known; variables of ``avro`` are Avro.
+    ``expires_ms``: when keys expire that had no expiry.
     """
     parts = {pair.new: pair.parts for pair in compared_operators}
     by_id = {operator.id: operator for operator in there}
@@ -177,7 +179,7 @@ def judge_operators(
         wrote = old.operators[change.old] if change.new in parts and old is not None and old.operators else None
         has, wants = by_id[change.old], query.operators[change.new]
         try:
-            plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro)
+            plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro, expires_ms=expires_ms)
         except NoWay as error:
             raise OperatorRefused(error, change.new) from error
         restated = _is_restated(has, wants)

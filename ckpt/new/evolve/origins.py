@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from ckpt.advice import Option
 from ckpt.errors import UsageError
@@ -13,6 +13,15 @@ from ckpt.new.evolve.book import BOOK
 from ckpt.query.aggregates import Merge
 
 
+class MadeWindow(NamedTuple):
+    """A window of one old window or several in a row, in microseconds."""
+
+    part_us: int  # the length of an old one
+    length_us: int
+    slide_us: int
+    offset_us: int
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnOrigin:
     """The origin of a column of new state."""
@@ -20,7 +29,7 @@ class ColumnOrigin:
     old: int | None  # the place of a column of the old state; None: all rows have the constant
     constant: Json = None  # as in ``DescribedBuffer.empty``, or the text that a person gave
     derived: bool = False  # the column of another function: as a number of this type, the constant where it is NULL
-    window: tuple[int, int] | None = None  # the length and offset in microseconds of windows made of shorter ones
+    window: MadeWindow | None = None  # the column is the window of a row that may be a part of several new ones
     given: bool = False  # the constant is a text that a person gave
     fields: "tuple[ColumnOrigin, ...] | None" = None  # a struct of these fields of the column
 

@@ -172,7 +172,8 @@ def _match_operators(
         compared = compare_signatures(old, query, *pairs, watermark_of(checkpoint)) if old else ()
         columns = ColumnChoices(parse_mapping(options.map_column), options.default)
         avro = {each.id for each in checkpoint.operators if encodes_as_avro(checkpoint, each, query.spark)}
-        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, avro))
+        expires_ms = _find_expiry(checkpoint, old or query, query)
+        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, avro, expires_ms))
         columns.check_used()
         return judged
     if checkpoint.stateful is False:
@@ -182,6 +183,18 @@ def _match_operators(
         OperatorChange(PartChange.SAME, operator.id, operator.id, Knowledge.UNKNOWN, why, operator.name or "")
         for operator in checkpoint.operators
     )
+
+
+def _find_expiry(checkpoint: Checkpoint, old: QueryDescription, new: QueryDescription) -> int | None:
+    """Find when a key of the newest row of all would expire that is known only within the watermark.
+
+    ``StreamingDeduplicateWithinWatermarkExec``: the time of its row and the delay. None: no one watermark says it.
+    """
+    newest = checkpoint.commits.newest
+    watermark_ms = max(watermark_of(checkpoint), (newest and newest.next_watermark_ms) or 0)
+    delays = [each.delay_ms for query in (old, new) for each in query.watermarks or ()]
+    known = watermark_ms > 0 and len(old.watermarks or ()) == len(new.watermarks or ()) == 1
+    return watermark_ms + sum(delays) + 1 if known else None  # a watermark has no microseconds
 
 
 def _check_logs(checkpoint: Checkpoint) -> None:

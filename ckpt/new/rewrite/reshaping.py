@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckpt.errors import Undecodable
-from ckpt.formats.rows.arrow import structs
+from ckpt.formats.rows.arrow import structs, whole
 from ckpt.formats.rows.keys import key_blobs
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe import VERSION, rows_of, structs_of
@@ -20,6 +20,7 @@ from ckpt.new.evolve.origins import (
     ColumnOrigin,
     FamilyColumns,
     LongerSessions,
+    MadeWindow,
     StoreColumns,
     read_constant,
 )
@@ -41,28 +42,37 @@ class ColumnReshaping:
     columns: StoreColumns
     provider: Provider
 
-    def make_key(self, columns: list[Column], count: int) -> list[Column]:
-        """Make the new grouping key of so many rows. Raises Undecodable."""
+    def make_key(self, columns: list[Column], count: int) -> tuple[np.ndarray, list[Column]]:
+        """Make the new grouping key of so many rows, and say which row each new one is made of. Raises Undecodable."""
         fields = list(named_fields(self.columns.key_schema))
         origins = self.columns.key or ()
         if self.columns.indexed:
             fields, origins = fields[:-1], origins[:-1]
-        arrays = _pick_columns(fields, origins, [array for _, _, array in columns], count)
-        return [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
+        sources, old = np.arange(count), [array for _, _, array in columns]
+        for origin in origins:
+            if origin.window is not None and origin.old is not None:
+                sources, windows = _make_windows(old[origin.old], origin.window)
+                old = [array.take(whole(pa.int64(), sources)) for array in old]
+                old[origin.old] = windows
+        arrays = _pick_columns(fields, origins, old, len(sources))
+        return sources, [(name, kind, array) for (name, kind), array in zip(fields, arrays, strict=True)]
 
-    def reshape(self, rows: OldRows, key: list[Column], store: Store) -> Stored:
-        """Make the new bytes of rows, whose new grouping key is ``key``. Raises Undecodable."""
+    def reshape(self, rows: OldRows, key: list[Column], store: Store, sources: np.ndarray) -> Stored:
+        """Make the new bytes of rows, whose new grouping key is ``key``, each of one old row. Raises Undecodable."""
         stored = rows.make_stored()
+        several = len(sources) != len(rows) or bool((np.diff(sources) != 1).any())
+        stored = stored.take(sources) if several else stored
         keys, values = stored.keys, stored.values
         if self.columns.key is not None:
             arrays = [array for _, _, array in key]
             if self.columns.indexed:
                 arrays.append(rows.decode_keys(list_forms(store)[store.name], avro=False).flatten()[-1])
-            keys = self._encode(self.columns.key_schema, arrays, len(rows))
+            keys = self._encode(self.columns.key_schema, arrays, len(stored))
         if self.columns.value is not None:
             there = rows.decode_values(store.value_schema).flatten()
-            arrays = _pick_columns(named_fields(self.columns.value_schema), self.columns.value, there, len(rows))
-            values = self._encode(self.columns.value_schema, arrays, len(rows))
+            there = [array.take(whole(pa.int64(), sources)) for array in there] if several else there
+            arrays = _pick_columns(named_fields(self.columns.value_schema), self.columns.value, there, len(stored))
+            values = self._encode(self.columns.value_schema, arrays, len(stored))
         return Stored(keys, values)
 
     def reshape_family(
@@ -181,9 +191,7 @@ def _pick_columns(
             continue
         try:
             array = old[origin.old]
-            if origin.window is not None:
-                array = _lengthen_windows(kind, array, *origin.window)
-            elif origin.fields is not None:
+            if origin.fields is not None:
                 inner = _pick_columns(named_fields(kind), origin.fields, array.flatten(), count)
                 array = make_struct(kind, inner, np.asarray(array.is_valid()))
             elif origin.derived:
@@ -197,12 +205,22 @@ def _pick_columns(
     return arrays
 
 
-def _lengthen_windows(kind: Json, windows: pa.StructArray, length_us: int, offset_us: int) -> pa.StructArray:
-    """Return for each window, a struct of its start and end, the longer one that it is in."""
-    start = windows.flatten()[0]
-    starts = find_window_start(np.asarray(start.cast(pa.int64())), length_us, offset_us)
-    times = [pa.array(each).cast(start.type) for each in (starts, starts + length_us)]
-    return structs([name for name, _ in named_fields(kind)], times, len(start))
+def _make_windows(old: pa.StructArray, window: MadeWindow) -> tuple[np.ndarray, pa.StructArray]:
+    """Make the windows, structs of a start and an end, that old ones are parts of; each with the place of its part."""
+    start = old.flatten()[0]
+    began = np.asarray(start.cast(pa.int64()))
+    latest = np.asarray(find_window_start(began, window.slide_us, window.offset_us))
+    places: list[np.ndarray] = []
+    starts: list[np.ndarray] = []
+    for before_us in range(0, window.length_us, window.slide_us):
+        after = began - (latest - before_us)  # of the start of the new one
+        own = np.flatnonzero((after % window.part_us == 0) & (after <= window.length_us - window.part_us))
+        places.append(own)
+        starts.append(latest[own] - before_us)
+    begins = np.asarray(np.concatenate(starts))
+    ends = np.asarray(begins + window.length_us)
+    times = [pa.array(each).cast(start.type) for each in (begins, ends)]
+    return np.concatenate(places), structs([field.name for field in old.type], times, len(begins))
 
 
 def _repeat(kind: Json, value: object, count: int) -> pa.Array:

@@ -165,7 +165,7 @@ class StoreRewriting:
             tally.keys_seen.update(self.leaving.seen)
 
     def _move_batch(self, rows: OldRows, partition: int, families: Families, tally: Tally) -> tuple[np.ndarray, Stored]:
-        count, form = len(rows), partial(self._find_form, rows)
+        count, form, sources = len(rows), partial(self._find_form, rows), np.arange(len(rows))
         grouping = partial(find_grouping, self.operator, self.store, rows.family)
         grouped = self.grouped and (rows.family is not None or not grouping().is_whole)
         columns: list[Column] = []
@@ -175,7 +175,8 @@ class StoreRewriting:
         if strays or (self.single and partition):
             raise Undecodable(BOOK.text("rewrite_strays"))
         if self.reshaping is not None and self.reshaping.columns.key is not None:
-            columns = self.reshaping.make_key(columns, count)
+            sources, columns = self.reshaping.make_key(columns, count)
+            count = len(sources)
         places = hash_rows(columns, count, self.partitions) if self.spreads else np.full(count, partition, np.int64)
         if isinstance(self.leaving, SplitFilter):
             left_out = self.leaving.find_each(rows, columns, partition)
@@ -187,7 +188,7 @@ class StoreRewriting:
         tally.rows[family] += int(sizes.sum())
         tally.dropped[family] += int(sizes[dropped].sum())
         if self.reshaping is not None and rows.family is None:
-            return places, self.reshaping.reshape(rows, columns, self.store)
+            return places, self.reshaping.reshape(rows, columns, self.store, sources)
         if rows.family is not None:
             stored = renumber_family(rows, families.numbers[rows.family])
         else:

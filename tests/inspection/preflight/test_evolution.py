@@ -105,7 +105,7 @@ def test_keys_are_widened_dropped_and_added() -> None:
 
 @pytest.mark.parametrize(
     ("length", "slide", "verdict"),
-    [(20, 20, Knowledge.FULL), (5, 5, Knowledge.IMPOSSIBLE), (20, 10, Knowledge.IMPOSSIBLE)],
+    [(20, 20, Knowledge.FULL), (20, 10, Knowledge.FULL), (5, 5, Knowledge.IMPOSSIBLE), (20, 5, Knowledge.IMPOSSIBLE)],
 )
 def test_a_longer_window_may_be_made_of_old_ones(length: int, slide: int, verdict: Knowledge) -> None:
     old, new = (

@@ -23,7 +23,7 @@ class Query:
     keys: tuple[str, ...] = ("k",)  # expressions
     aggregates: tuple[str, ...] = ()  # expressions with names
     schema: str = SCHEMA
-    window: str | None = None
+    window: str | None = None  # its length, and after a slash its slide
     gap: str | None = None  # of session windows
     watermark: str = "1 day"  # of windows; none if empty
     distinct: tuple[str, ...] = ()  # the columns of a deduplication
@@ -373,6 +373,23 @@ def _late_additions() -> Iterator[ColumnCase]:
     late = replace(BASE, window="10 seconds", watermark="0 seconds")
     longer, none = replace(late, window="20 seconds"), (("n", NONE), ("s", NONE))
     yield ColumnCase("longer windows, of which some were evicted", late, longer, none, verdict="from-now-on")
+    old = replace(BASE, window="10 seconds/2 seconds", watermark="")
+    for name, mode, window, store in (
+        ("longer", None, "20 seconds/2 seconds", "hdfs"),
+        ("longer and coarser", "complete", "20 seconds/4 seconds", "changelog"),
+        ("coarser", None, "10 seconds/4 seconds", "hdfs"),
+        ("tumbling", "complete", "30 seconds", "format2"),
+    ):
+        own, new = replace(old, mode=mode), replace(old, mode=mode, window=window)
+        since = "4.2" if store == "format2" else "4.0"
+        yield ColumnCase(f"sliding windows that become {name}", own, new, _full("n", "s"), store, since=since)
+    tumbling = replace(old, window="5 seconds")
+    sliding = replace(tumbling, window="15 seconds/5 seconds")
+    yield ColumnCase("tumbling windows that become sliding", tumbling, sliding, _full("n", "s"), "changelog")
+    odd = replace(old, window="5 seconds/2 seconds")
+    for window in ("10 seconds/2 seconds", "5 seconds/3 seconds", "4 seconds/2 seconds"):
+        new, name = replace(odd, window=window), f"windows of 5 seconds/2 seconds do not make {window}"
+        yield ColumnCase(name, odd, new, (), refused="(impossible)")
 
 
 TOTAL = ("a", "total", "value", "s INT, n INT", None)

@@ -68,7 +68,7 @@ def build(spark: Any, folder: Path, query: Mapping[str, Any]) -> Any:
     keys = [functions.expr(key) for key in query["keys"]]
     if query["window"]:
         rows = rows.withWatermark("t", query["watermark"]) if query["watermark"] else rows
-        keys.append(functions.window("t", query["window"]))
+        keys.append(functions.window("t", *query["window"].split("/")))
     if query["gap"]:
         rows = rows.withColumn("t", functions.expr(BURSTS))
         rows = rows.withWatermark("t", query["watermark"]) if query["watermark"] else rows

@@ -1,6 +1,7 @@
 """State of functions of users carried over without Spark: names, types and fields (with Spark: ``columns.py``)."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -168,3 +169,52 @@ def test_preflight_names_a_variable_that_may_have_another_name() -> None:
 
     assert list_codes(describe(VARIABLES)) == []
     assert list_codes(describe(VARIABLES, {"rows": "total"})) == ["CKPT485"]
+
+
+SHOWN = "value_groupState_rows"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words", "why", "kept"),
+    [
+        (("long", "string", "string"), (), None, ("", "_2")),
+        (("long",), (), None, ("",)),
+        (("string", "long"), (), "rows is string, in the state long", ()),
+        (("long", "long"), ("-=rows_2",), None, ("",)),
+        (("long", "long", "string"), (f"-={SHOWN}_2", f"{SHOWN}_2={SHOWN}_3"), None, ("", "_2 _3")),
+    ],
+)
+def test_fields_with_one_name_are_matched_by_their_places(
+    tmp_path: Path, kinds: tuple[str, ...], words: tuple[str, ...], why: str | None, kept: tuple[str, ...]
+) -> None:
+    """As Spark takes them; by the names that `ckpt state show` gives them a person says otherwise."""
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    shutil.copytree(SAMPLES / GROUPS, old)
+    schema = tmp_path / "old/state/0/0/_metadata/schema"
+    schema.write_bytes(schema.read_bytes().replace(b'"last"', b'"rows"'))
+    schema.with_name(".schema.crc").unlink()
+    fields = struct_of([("rows", kind) for kind in kinds])
+    timeout: Json = {"name": "timeoutTimestamp", "type": "long", "nullable": False, "metadata": {}}
+    state: Json = {"name": "groupState", "type": fields, "nullable": True, "metadata": {}}
+    query = describe(GROUPS, values={"default": {"type": "struct", "fields": [state, timeout]}})
+
+    plan, _ = ckpt.evolve(old, new, to=query, map_column=words, accept_from_now_on=True)
+    if why is not None:
+        assert why in str(plan.refused)
+        return
+    assert (plan.refused, plan.verdict) == (None, "unknown")
+    assert any("names of its fields repeat" in str(part.why) for part in plan.operators[0].parts)
+    before, after = rows_of(old), rows_of(new)
+    for names in kept:
+        was, _, now = names.partition(" ")
+        assert {row[SHOWN + (now or was)] for row in after} == {row[SHOWN + was] for row in before}
+    assert {row[name] for row in after for name in row if name.startswith(SHOWN)} >= {None} or len(kept) == len(kinds)
+    text, _ = ckpt.evolve(old, str(tmp_path / "other"), to=named(query, "more"), accept_from_now_on=True)
+    assert "the old field at place 2 is not rows: say it with" in str(text.refused)
+
+
+def named(query: QueryDescription, first: str) -> QueryDescription:
+    """Put a field of another name in front of two others."""
+    fields = struct_of([(first, "double"), ("rows", "long"), ("rows", "string")])
+    state: Json = {"name": "groupState", "type": fields, "nullable": True, "metadata": {}}
+    return describe(GROUPS, values={"default": {"type": "struct", "fields": [state]}})
