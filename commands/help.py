@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import cache, cached_property, wraps
 from importlib import import_module
@@ -18,6 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .plain_types import convert_plain_words
+from .render.blocks import TYPED, TypedStorage
 
 _HEADINGS = {
     "Which state": ("operator", "store", "side", "variable", "timers", "all_units"),
@@ -217,15 +219,30 @@ def split_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def flat(**arguments: Any) -> None:
+        typed = dict(arguments)
         made = {
             name: kind(**{word: arguments.pop(word) for word in signature(kind).parameters})
             for name, kind in groups.items()
         }
-        command(**arguments, **made)
+        with _repeating_storage_options(typed):
+            command(**arguments, **made)
 
     flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return flat
+
+
+@contextmanager
+def _repeating_storage_options(typed: Mapping[str, Any]) -> Iterator[None]:
+    """Let the commands that pages advise repeat the storage options of this one."""
+    options, own = (tuple(typed.get(f"{name}storage_option") or ()) for name in ("", "to_"))
+    old = next(filter(None, (typed.get("checkpoint"), typed.get("like"), *(typed.get("checkpoints") or ()))), "")
+    new = tuple(place.rstrip("/") for place in (typed.get("new"), *(typed.get("others") or ())) if place)
+    token = TYPED.set(TypedStorage(str(old), new, options, own) if options or own else None)
+    try:
+        yield
+    finally:
+        TYPED.reset(token)
 
 
 def make_context(command: Any, name: str, parent: typer.Context | None = None) -> typer.Context:

@@ -5,6 +5,7 @@ layout escapes what its reader would obey (a terminal, a browser).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from ckpt import advice
 from ckpt.advice import Advice, Call, Do, RowCost, Setting, Step, Words, join, plain, run, words
 from ckpt.advice.words import is_quoted
 from ckpt.restart.findings import Severity
+from ckpt.storage.locations import is_same_kind, local_path
 
 
 class Tone(Enum):
@@ -154,6 +156,34 @@ class FindingHead:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedStorage:
+    """Storage options of a command line, ``KEY=VALUE`` each: the commands that its page advises repeat them."""
+
+    checkpoint: str
+    new: tuple[str, ...] = ()  # the places of new checkpoints
+    options: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()  # of NEW
+
+    def repeat(self, step: Step) -> Step:
+        """Return a step whose commands reach the same storages; whoever prints it masks secrets."""
+        step = replace(step, alternatives=tuple(map(self.repeat, step.alternatives)))
+        named = step.do.arguments if isinstance(step.do, Call) else ()
+        remote = [str(place) for place in named if isinstance(place, str) and local_path(place) is None]
+        if not isinstance(step.do, Call) or not remote:
+            return step
+        is_new = bool(self.new) and remote[-1].startswith(self.new)
+        options, own = self.options or None, self.own if is_new else ()
+        if is_new and len(named) == 1:  # a command for the new checkpoint alone
+            near = local_path(self.checkpoint) is not None or is_same_kind(self.checkpoint, remote[0])
+            options, own = self.own or (options if near else None), ()
+        return replace(step, do=step.do.but(storage_options=options, to_storage_options=own or None))
+
+
+TYPED: ContextVar[TypedStorage | None] = ContextVar("typed", default=None)
+"""What the command that runs was given."""
+
+
+@dataclass(frozen=True, slots=True)
 class Next:
     """The end of a page: what is to be done next, which is ``next`` of the document too."""
 
@@ -161,6 +191,10 @@ class Next:
     otherwise: str | Words | Advice = ""  # said where nothing is to be done
     numbered: bool = False  # all of them, one after the other
     shown: bool = True  # False: in the document only, where the page is code to be copied
+
+    def __post_init__(self) -> None:
+        if (typed := TYPED.get()) is not None:
+            object.__setattr__(self, "steps", tuple(map(typed.repeat, self.steps)))
 
 
 Plain = Title | Headline | Heading | Item | Line | Command | CodeBlock | Table | Cases | FindingHead

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 import ckpt
+from ckpt.advice import Do, call, do, run, words
+from ckpt.advice.spelling import SHELL
 from ckpt.errors import UsageError
 from ckpt.new.placing import choose_new_options
+from commands.render.blocks import TypedStorage
 from tests.new.fill.test_import_state import exported
 from tests.support.cli import invoke
 from tests.support.places import ROOT, SAMPLES
@@ -91,3 +94,34 @@ def test_a_command_refuses_them_by_their_names_and_shows_no_secret(
     assert result.exit_code == 2
     assert any(each in result.stderr for each in said.split("|"))
     assert "SECRET1" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "wanted"),
+    [
+        (S3, ONE, (ONE,), "--storage-options 'account_key=***'"),
+        (S3, ONE, (f"{ONE}/0",), "--storage-options 'account_key=***'"),
+        (S3, ONE, (S3,), "--storage-options region=r"),
+        (S3, ONE, (S3, ONE), "--storage-options region=r --to-storage-options 'account_key=***'"),
+        ("/cp", ONE, ("/cp", ONE), "--storage-options region=r --to-storage-options 'account_key=***'"),
+        (S3, ONE, ("/cp",), ""),
+        (S3, None, (S3,), "--storage-options region=r"),
+    ],
+)
+def test_advised_commands_repeat_the_options_without_secrets(
+    old: str, new: str | None, place: tuple[str, ...], wanted: str
+) -> None:
+    typed = TypedStorage(old, (new,) if new else (), ("region=r",), ("account_key=SECRET1",) if new else ())
+    started = do(Do.START, words("Start it.")).or_(run(call("inspect", *place), words("Look.")))
+    (look,) = typed.repeat(started).alternatives
+    assert look.call is not None
+    assert SHELL.call(look.call) == " ".join(filter(None, ("ckpt inspect", *place, wanted)))
+    assert "SECRET1" not in str(look.words)
+
+
+def test_without_own_options_the_new_place_repeats_those_that_it_was_given() -> None:
+    look = run(call("inspect", OTHER_S3), words("Look."))
+    for old, shared in ((S3, True), ("/cp", True), (ONE, False)):
+        repeated = TypedStorage(old, (OTHER_S3,), ("region=r",)).repeat(look).call
+        assert repeated is not None
+        assert (dict(repeated.options) == {"storage_options": ("region=r",)}) is shared
