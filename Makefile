@@ -60,7 +60,8 @@ docs: setup  ## regenerate the documentation that needs no JVM, with its picture
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m tests.commands.contract
 	$(BIN)/python -m tests.changes.relocate.runbook
-runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java and Maven, which brings Kafka; takes minutes)
+runbooks: docs  ## regenerate what the runbooks show of Spark (needs Java, npm and Maven, which brings Kafka; takes minutes)
 	$(BIN)/python -m tests.changes.fixes.async_gap.runbook
 	$(BIN)/python -m tests.migrate.runbook
+	$(BIN)/python -m tests.new.copy.move_runbook
 	$(BIN)/python -m tests.migrate.transform_runbook

@@ -27,11 +27,12 @@ def copy(
     """Copy CHECKPOINT to NEW as of a committed batch.
 
     The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW. If NEW is the folder of a
-    flow of a declarative pipeline that has not run, the flow continues from CHECKPOINT.
+    flow of a declarative pipeline that has not run, the flow continues from CHECKPOINT. To move a query to another
+    storage or cloud, stop it first; each side has its storage options.
 
     Examples:
-    ckpt copy /cp/orders /cp/orders-copy
-    ckpt copy s3://bucket/orders /tmp/orders --batch 307 --new-id
+    ckpt copy /cp/orders /tmp/orders --batch 307 --new-id
+    ckpt copy s3://bucket/orders gs://other/orders --to-storage-options project_id=p
 
     Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.
     """

@@ -17,7 +17,7 @@ def relocate(
 ) -> None:
     """Make a moved or copied CHECKPOINT find its state schemas again.
 
-    Copies nothing. Prints a plan; changes nothing without --apply.
+    Copies nothing: ckpt copy does that, and this too. Prints a plan; changes nothing without --apply.
 
     Examples:
     ckpt relocate /data/restored/orders

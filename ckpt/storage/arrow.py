@@ -171,11 +171,12 @@ def s3(bucket: str, path: str, options: Options) -> ArrowBackend:
     """S3 and compatible storage. If no region is given, the bucket is asked (one request)."""
     values: dict[str, Any] = {"background_writes": False}  # or a large file would wait in memory to be sent
     values |= convert_options("s3", options, S3_OPTIONS)
+    if elsewhere := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
+        values.setdefault("endpoint_override", elsewhere)  # as Amazon's own tools do, and pyarrow does not
     endpoint = str(values.get("endpoint_override", ""))
     if "://" in endpoint:
         values["scheme"], _, values["endpoint_override"] = endpoint.partition("://")
-    elsewhere = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    if not elsewhere and not values.keys() & {"region", "endpoint_override"}:
+    if not values.keys() & {"region", "endpoint_override"}:
         values["region"] = fs.resolve_s3_region(bucket)
     cure = words("give credentials (AWS_* variables, ~/.aws, {--storage-options} access_key=… secret_key=…)")
     return ArrowBackend(_make("s3", lambda: fs.S3FileSystem(**values)), f"{bucket}/{path}", cure)

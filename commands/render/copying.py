@@ -88,7 +88,10 @@ class CopyReport(Report[CheckpointCopy]):
         if self.record.planned:
             copy = call("copy", self.source, self.record.to, batch=self.record.batch)
             adopts = words("Stop the query for good, then let the flow take over its checkpoint.")
-            text = words("Copy it; the query may run meanwhile.") if parse_flow(self.record.to) is None else adopts
+            copies = words(
+                "Copy it; the query may run meanwhile, unless it is to continue on the copy: then stop it first."
+            )
+            text = copies if parse_flow(self.record.to) is None else adopts
             yield from show_call(copy.but(new_id=self.record.new_id or None), text, writes=True)
             return
         if parse_flow(self.record.to) is not None and not self.record.wrong_checksums:

@@ -18,6 +18,9 @@ The error classes are those of Spark 3.5 to 4.3, of its Kafka connector and of D
 """
 
 
+_MOVED = "Runbooks: [a moved checkpoint](runbooks/relocate.md), [a move to another storage or cloud](runbooks/move.md)."
+
+
 def errors_page() -> str:
     """``docs/errors.md`` as it should read."""
     names = {one.code: one.name for one in all_diagnoses()}
@@ -44,6 +47,7 @@ def _error(error: KnownError, names: dict[str, str]) -> str:
         f"Said by {error.system}, {error.since}.",
         *([f"Error class: {', '.join(classes)}."] if classes else []),
         *([f"Findings: {_codes(error, names)}."] if error.codes else []),
+        *([_MOVED] if "CKPT305" in error.codes else []),
         *([f"Command: `{quote_line(error.command)}`."] if error.command else []),
         f"Source: {error.source}.",
     ]

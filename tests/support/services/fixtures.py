@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.services.clouds import azure, google_cloud
+from tests.support.services.clouds import Cloud, azure, google_cloud
 from tests.support.services.copying import copy_tree
 from tests.support.services.hdfs import HdfsCluster, hdfs_cluster
 from tests.support.services.kafka import kafka_broker
@@ -103,10 +103,16 @@ def gcs_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upload]:
 
 
 @pytest.fixture(scope="session")
-def azure_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upload]:
-    """Upload a local folder to an emulated Azure Blob Storage: its URI, and the options that reach it."""
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """An emulated Azure Blob Storage on a loopback port."""
     with or_skip("Azure Blob Storage"), azure(tmp_path_factory.mktemp("azure")) as cloud:
-        yield lambda folder: (cloud.upload(folder), cloud.options)
+        yield cloud
+
+
+@pytest.fixture(scope="session")
+def azure_uri(azurite: Cloud) -> Upload:
+    """Upload a local folder to an emulated Azure Blob Storage: its URI, and the options that reach it."""
+    return lambda folder: (azurite.upload(folder), azurite.options)
 
 
 @pytest.fixture(scope="session")
