@@ -106,8 +106,6 @@ _NOT_FOUND = "java.lang.ClassNotFoundException: "
 _LOADER = "org.apache.spark.sql.execution.streaming.state.StateStoreProvider$.create"
 _JAVA_CLASS = re.compile(r"(?:[A-Za-z_][\w$]*\.)+[A-Za-z_][\w$]*")
 _EXCEPTION = re.compile(r"(?:(?<=: )|^)(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:Exception|Error)(?=: |:?\s*$)")
-_CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")  # an error class on its own
-_CODE = re.compile(r"ckpt\d{3}", re.I)  # a finding on its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +168,6 @@ def explain(
         if checkpoint is None or isinstance(checkpoint, Inspection)
         else inspect(open_to_look(checkpoint, storage_options, batches=10))
     )
-    if isinstance(text, str) and _CLASS.fullmatch(text.strip()):
-        text = f"[{text.strip()}]"
-    if isinstance(text, str) and _CODE.fullmatch(text.strip()):
-        text = text.upper()
     if isinstance(text, str) and (provider := _find_provider(text, inspection)) is not None:
         text = f"{_NOT_FOUND}{provider}\n\tat {_LOADER}"
     search = _search(text, None if inspection is None else inspection.checkpoint.query_id)

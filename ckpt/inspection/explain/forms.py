@@ -33,6 +33,7 @@ _ERROR_CLASS = re.compile(
     r"[\"']?error[_.-]?[cC]lass[\"']?\s{0,3}[:=]\s{0,3}[\"']?([A-Z][A-Z0-9_]{4,99}(?:\.[A-Z0-9_]{2,99})?)\b"
 )
 _BARE_CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")
+_BARE_CODE = re.compile(r"ckpt\d{3}", re.I)
 
 _PREFIX = re.compile(  # what others put in front of every line
     r"(?:>[ \t]?)+"
@@ -98,6 +99,8 @@ def clean(text: str) -> list[str]:
         text = _HEAD_INSIDE.sub("\n", text)
     if _BARE_CLASS.fullmatch(text.strip()):
         text = f"[{text.strip()}]"
+    if _BARE_CODE.fullmatch(text.strip()):
+        text = text.upper()
     return text.split("\n")
 
 
