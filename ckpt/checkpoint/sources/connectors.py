@@ -101,7 +101,7 @@ def _is_kinesis(value: Json) -> bool:
 
 
 def _count_kinesis_batches(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
-    """``metadata.batchId`` may not fall: ``planInputPartitions`` asserts it. How many rows that is, nobody knows."""
+    """``metadata.batchId`` may not fall: ``planInputPartitions`` asserts it. The rows between are not known."""
     batches = []
     for offset in (old, new):
         head = offset.get("metadata")

@@ -71,6 +71,7 @@ class KnownError:
     frames: tuple[str, ...] = ()  # one of these is in its line or in the stack, where the text has one
     bare: bool = True  # without a stack it is matched too
     reads: tuple[str, ...] = ()  # the kinds of source that say it; all if empty
+    keeps: tuple[str, ...] = ()  # the stateful operators whose files say it; "any" for each of them
     broad: bool = False  # of many causes: a narrower one beside it comes first
     wraps: bool = False  # it only says that other code failed: the innermost cause in the text says why
     twin: str | None = None  # the id of the entry whose text has this cause too

@@ -212,6 +212,10 @@ def _find_provider(text: str, inspection: Inspection | None) -> str | None:
 
 def _may_say(error: KnownError, checkpoint: Checkpoint) -> bool:
     """Tell whether a query of the checkpoint can have raised an error; what is not known does not speak against it."""
+    names = {operator.name for operator in checkpoint.operators}
+    named = bool(names) and None not in names and "any" not in error.keeps
+    if error.keeps and (checkpoint.stateful is False or (named and names.isdisjoint(error.keeps))):
+        return False
     if not error.reads:
         return True
     from ckpt.checkpoint.history import sources

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.inspection.explain.classes import versions_of
 from tests.inspection.explain.messages import DECLARED, explained, messages
 from tests.restart.oracle import answers, cases
 from tests.restart.oracle.test_forecast import NOT_IN_THE_FILES
+from tests.support.places import ROOT
 from tests.support.spark import mutations
 
 _QUICK = 4
@@ -105,6 +107,24 @@ def test_the_sample_of_an_entry_is_matched_by_it_and_its_twins_alone(error: Know
     text = error.twin or error.id
     twins = [entry.id for entry in catalog() if entry.twin == text]
     assert [match.error.id for match in explain(error.sample).matches] == [text, *twins]
+
+
+KINDS = ("kafka-4.2", "file-source-4.2", "delta-4.2", "stateless-4.2", "join-changelog-4.2", "tws-changelog-4.0")
+
+
+@pytest.mark.parametrize("sample", KINDS)
+def test_an_error_of_a_source_or_operator_is_given_only_where_the_checkpoint_has_it(sample: str) -> None:
+    inspection = ckpt.inspect(str(ROOT / "sample_checkpoints" / sample))
+    document: Any = inspection.to_dict()
+    reads = {source["type"] for source in document["sources"]}
+    keeps = {operator["name"] for operator in (document["state"] or {"operators": ()})["operators"]}
+    limited = [error for error in catalog() if error.reads or error.keeps]
+    assert {bool(error.keeps) for error in limited} == {True, False}
+    for error in limited:
+        may = not error.reads or not reads.isdisjoint({*error.reads, "unknown"})
+        may = may and (not error.keeps or bool(keeps if "any" in error.keeps else keeps & {*error.keeps}))
+        found = [match.error.id for match in explain(error.sample, checkpoint=inspection).matches]
+        assert (error.id in found) is may, error.id
 
 
 def test_a_checkpoint_is_filled_in_everywhere() -> None:
