@@ -156,7 +156,9 @@ def test_kinesis_stops_at_a_batch_id_that_falls(
         shutil.rmtree(checkpoint / log)
         (checkpoint / log).mkdir()
     for batch, number in enumerate(ids):
-        offset = {**(KINESIS if number >= 0 else {}), "metadata": {"batchId": str(number), "streamName": "s"}}
+        offset: dict[str, Any] = {"metadata": {"batchId": str(number), "streamName": "s"}}
+        if number >= 0:
+            offset["shardId-0"] = {**KINESIS["shardId-000000000000"], "iteratorPosition": str(495 + batch)}
         (checkpoint / "offsets" / str(batch)).write_text("\n".join(["v1", metadata, json.dumps(offset)]))
         if batch < commits:
             (checkpoint / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')

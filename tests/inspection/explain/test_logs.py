@@ -133,13 +133,13 @@ def test_of_two_queries_that_failed_the_one_of_the_checkpoint_counts(
     """Two queries of one driver, whose ends are in one log, in either order."""
     texts = [logs()[f"4.2-{name}"] for name in names]
     (query_id, *_) = _ENDED.findall(texts[asked])
-    top = copy_of("stateless-4.2")
+    top = copy_of("aggregation-rocksdb-4.2")
     remove(top / "metadata")
     (top / "metadata").write_text(json.dumps({"id": query_id}))
     found = explain("".join(texts), checkpoint=str(top))
     assert found.matches[0].error.id == causes(texts[asked])[0]
     assert not any("the query" in said for said in found.contradictions)
-    other = explain("".join(texts), checkpoint=str(SAMPLES / "stateless-4.2"))
+    other = explain("".join(texts), checkpoint=str(SAMPLES / "aggregation-rocksdb-4.2"))
     assert [match.error.id for match in other.matches] == [match.error.id for match in explain("".join(texts)).matches]
     assert any("the query" in said for said in other.contradictions)
 
