@@ -305,7 +305,8 @@ TABLES: Mapping[str, TableDeclaration] = {
             ),
             end_offset=(
                 _LONG,
-                "where it ends. Kafka: the next offset; Delta: the version; Iceberg: the snapshot id; files: the "
+                "where it ends. Kafka: the next offset; Delta: the version, which the batch has not read where "
+                "`offset` has index -1; Iceberg: the snapshot id; files: the "
                 "entry of the log; NULL: only `offset` says it",
             ),
             offset=(_TEXT, "the whole offset of the source, as JSON"),
