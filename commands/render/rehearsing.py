@@ -36,28 +36,35 @@ def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:
     return [("new query", rehearsal.new), *([("old query", rehearsal.old)] if rehearsal.old is not None else [])]
 
 
+def _name_outcome(new: RehearsedQuery, ran: str) -> tuple[str, Tone]:
+    held = None if new.preflight is None or new.preflight.go else new.preflight.verdict
+    if new.fails and new.again is not None and held is None:
+        why = f"its sources have no new rows, and it failed on those of batch {new.again}, which it read again"
+        return f"NOT KNOWN TO START: {why}", Tone.WARNING
+    if new.fails:
+        return f"THE QUERY FAILS after {ran}", Tone.ERROR
+    if not new.batches and new.end is RehearsalEnd.TIMEOUT:
+        return "NOT TRIED: its first batch took too long, and was stopped", Tone.WARNING
+    if not new.batches:
+        why = "its sources have no new rows, and no earlier ones that ckpt knows how to read again"
+        return f"NOT TRIED: {why}", Tone.WARNING
+    if held is not None:
+        return f"THE QUERY STARTS, BUT DO NOT START IT: {held}", Tone.ERROR
+    if new.refused is not None:
+        return "THE QUERY STARTS, BUT MAY BE WRONG: its state cannot be carried over", Tone.WARNING
+    return f"THE QUERY STARTS: it ran {ran}{_ENDS[new.end]}", Tone.GOOD
+
+
 def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
     new = rehearsal.new
-    ran = f"{plural(len(new.batches), 'batch')} on a temporary copy, Spark {rehearsal.spark}"
     rows = "" if new.again is None else f"; it read the rows of batch {new.again} again: its sources have no new ones"
-    held = None if new.preflight is None or new.preflight.go else new.preflight.verdict
-    if new.fails:
-        yield Headline(f"THE QUERY FAILS after {ran}{rows}", Tone.ERROR)
-    elif not new.batches:
-        why = "its first batch took too long, and was stopped"
-        if new.end is not RehearsalEnd.TIMEOUT:
-            why = "its sources have no new rows, and no earlier ones that ckpt knows how to read again"
-        yield Headline(f"NOT TRIED: {why}", Tone.WARNING)
-        if new.preflight is not None:
-            yield Item(words("{call:preflight}: {verdict}", verdict=new.preflight.verdict))
-    elif held is not None:
-        yield Headline(f"THE QUERY STARTS, BUT DO NOT START IT: {held}", Tone.ERROR)
-        yield Item(f"it ran {ran}{rows}{_ENDS[new.end]}")
-    elif new.refused is not None:
-        yield Headline("THE QUERY STARTS, BUT MAY BE WRONG: its state cannot be carried over", Tone.WARNING)
-        yield Item(f"it ran {ran}{rows}{_ENDS[new.end]}")
-    else:
-        yield Headline(f"THE QUERY STARTS: it ran {ran}{rows or _ENDS[new.end]}", Tone.GOOD)
+    ran = f"{plural(len(new.batches), 'batch')} on a temporary copy, Spark {rehearsal.spark}{rows}"
+    text, tone = _name_outcome(new, ran)
+    yield Headline(text, tone)
+    if new.batches and ran not in text:
+        yield Item(f"It ran {ran}{_ENDS[new.end]}")
+    if new.preflight is not None and not new.batches:
+        yield Item(words("{call:preflight}: {verdict}", verdict=new.preflight.verdict))
     if new.evolved:
         yield Item(BOOK.text("on_a_copy"))
     if new.refused is not None:
