@@ -40,6 +40,7 @@ from ckpt.query.description import (
     list_fields,
     spell_schema,
 )
+from ckpt.query.reader_options import has_pattern
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Severity
@@ -507,11 +508,6 @@ def _reads_elsewhere(wants: DescribedSource, has: SourceView) -> bool:
     if wants.path is None or not has.files or has_pattern(wants.path):
         return False
     return not any(is_inside(unquote(path), wants.path) for path in has.files)
-
-
-def has_pattern(path: str) -> bool:
-    """Tell whether a path is a pattern of Hadoop's, such as ``/logs/*``."""
-    return any(sign in path for sign in "*?[{")
 
 
 def _find_missing_topics(wants: DescribedSource, has: SourceView) -> frozenset[str]:

@@ -25,7 +25,7 @@ from ckpt.query.description import (
     QueryDescription,
     spell_schema,
 )
-from ckpt.query.reader_options import ANSI, CASES, decides_rows, list_affecting, list_changed
+from ckpt.query.reader_options import ANSI, CASES, decides_rows, list_affecting, list_changed, reads_around
 from ckpt.texts import instant
 
 _INTEGERS = ("byte", "short", "integer", "long")
@@ -516,8 +516,11 @@ class _OperatorPair:
 
     def _compare_readings(self) -> Iterator[PartComparison]:
         """Compare the options of readers that decide which rows come, and how those are read that filters look at."""
-        for number in range(len(self.after.sources)):
+        for number, source in enumerate(self.after.sources):
             changed = [name for name in self._find_changed_options(number) if decides_rows(name) or name == RECURSIVE]
+            old = self.after.numbers.get(number, len(self.before.sources))
+            if old < len(self.before.sources) and reads_around(source.path, self.before.sources[old].path):
+                changed.append("path")
             if changed:
                 why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)

@@ -4,6 +4,7 @@ A description keeps these alone, by names in small letters: credentials, rates, 
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 
 from ckpt.formats.types import fields_of
@@ -158,6 +159,19 @@ def list_changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 def decides_rows(name: str) -> bool:
     """Tell whether an option decides which rows come."""
     return name in _OF_ALL or name in _OF_ROWS
+
+
+def has_pattern(path: str) -> bool:
+    """Tell whether a path is a pattern of Hadoop's, such as ``/logs/*``."""
+    return any(sign in path for sign in "*?[{")
+
+
+def reads_around(path: str | None, other: str | None) -> bool:
+    """Tell whether readers of two paths may read folders that the other does not, beside some that both read."""
+    own, others = ("" if each is None else re.sub(r"^file:/+", "/", each).rstrip("/") for each in (path, other))
+    if own == others or not (own and others):
+        return False
+    return has_pattern(own) or has_pattern(others) or own.startswith(f"{others}/") or others.startswith(f"{own}/")
 
 
 def list_leaf_types(data_type: Json) -> Iterator[str]:

@@ -19,9 +19,10 @@ from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.query.compare_checkpoint import find_new_topics, has_pattern, is_given_name, watermark_of
+from ckpt.query.compare_checkpoint import find_new_topics, is_given_name, watermark_of
 from ckpt.query.compare_queries import Knowledge, drops_late_rows, find_worst
 from ckpt.query.description import DescribedSource, QueryDescription
+from ckpt.query.reader_options import has_pattern
 from ckpt.storage import Storage
 from ckpt.storage.locations import is_inside
 from ckpt.texts import instant

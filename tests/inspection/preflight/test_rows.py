@@ -112,6 +112,24 @@ def test_folders_below_that_are_read_now_or_no_longer_count_from_now_on() -> Non
     assert judge(deep, deep) is Knowledge.FULL
 
 
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("/in/[ab]", Knowledge.FROM_NOW_ON),
+        ("/in/*", Knowledge.FROM_NOW_ON),
+        ("/in", Knowledge.FROM_NOW_ON),
+        ("/in/a/day=1", Knowledge.FROM_NOW_ON),
+        ("file:///in/a/", Knowledge.FULL),
+        ("/in/another", Knowledge.FULL),  # CKPT443, CKPT465; evolve takes it for another source
+        (None, Knowledge.FULL),
+    ],
+)
+def test_a_pattern_or_a_folder_around_reads_other_rows(path: str | None, verdict: Knowledge) -> None:
+    plain = query(WINDOWED)
+    one, other = (replace(plain, sources=(replace(plain.sources[0], path=each),)) for each in ("/in/a", path))
+    assert judge(one, other) is judge(other, one) is verdict
+
+
 def test_an_older_description_leaves_open_what_it_lacks() -> None:
     older = query(replace(WINDOWED, conditions=None))
     assert judge(older, query(WINDOWED)) is judge(query(WINDOWED), older) is Knowledge.UNKNOWN

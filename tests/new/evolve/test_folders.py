@@ -1,0 +1,47 @@
+"""A pattern of folders in place of one of them: the watermark drops what the others have from before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckpt
+from tests.new.evolve.running import write_rows
+
+pytestmark = pytest.mark.spark
+
+
+def test_old_rows_of_a_folder_more_are_dropped_and_evolve_says_so(spark: Any, tmp_path: Path) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+
+    def make(folder: str) -> Any:
+        rows = session.readStream.schema("id LONG, t TIMESTAMP").option("maxFilesPerTrigger", "1")
+        return rows.json(str(tmp_path / "in" / folder)).withWatermark("t", "30 seconds").dropDuplicates(["id", "t"])
+
+    def run(folder: str, checkpoint: Path) -> list[int]:
+        ids: list[int] = []
+        writer = make(folder).writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        writer.foreachBatch(lambda frame, _: ids.extend(row.id for row in frame.collect())).start().awaitTermination(60)
+        return sorted(ids)
+
+    for number, folder in enumerate("ab"):
+        for minute in range(2):
+            rows = [{"id": number * 100 + second, "t": f"2024-01-01T01:{minute:02}:{second:02}Z"} for second in (0, 50)]
+            write_rows(tmp_path / "in" / folder / f"{minute}.json", rows, 1.7e9 + minute)
+    old, new, control = (tmp_path / name for name in ("old", "new", "control"))
+    assert run("a", old) == [0, 0, 50, 50]
+    wants = {name: ckpt.describe_query(make(name), checkpoint=str(old)) for name in ("a", "[ab]")}
+    readiness = ckpt.preflight(str(old), expect=wants["[ab]"], old=wants["a"])
+    assert readiness.go
+    assert [rated.finding.diagnosis.code for rated in readiness.warnings] == ["CKPT481"]
+    to_both: dict[str, Any] = {"to": wants["[ab]"], "from_query": wants["a"]}
+    refused, _ = ckpt.evolve(str(old), str(new), **to_both)
+    assert refused.needs_acceptance
+    plan, _ = ckpt.evolve(str(old), str(new), **to_both, accept_from_now_on=True)
+    assert (plan.refused, plan.verdict.value) == (None, "from-now-on")
+
+    assert run("[ab]", control) == [0, 0, 50, 50, 100, 100, 150, 150]
+    assert run("[ab]", new) == [150]  # three of four rows of the folder are older than the watermark
