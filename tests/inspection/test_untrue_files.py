@@ -1,6 +1,7 @@
 """Files that can be read and say what is not so: what a look says. What Spark did is in ``restart/oracle``."""
 
 import json
+import shutil
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_exchanged_partitions_show_in_names_and_in_rows(sample: str, ckpt: Ckpt,
 
 @pytest.mark.parametrize("earlier", [8, 5])
 def test_offsets_that_are_a_copy_of_earlier_ones(earlier: int, ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("aggregation-hdfs-4.2", copy(f"offsets/{earlier}", "offsets/9"))
+    checkpoint = copy_of("aggregation-hdfs-4.2", copy(f"offsets/{earlier}", "offsets/9") | {"keep_crc": True})
     assert findings(ckpt, checkpoint)["CKPT128"] == "error"
     assert ckpt("preflight", checkpoint).exit_code == 1
     advice = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
@@ -41,8 +42,12 @@ def test_offsets_that_are_a_copy_of_earlier_ones(earlier: int, ckpt: Ckpt, copy_
     ]
 
 
-def test_such_a_copy_that_no_start_reads_is_none(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    assert "CKPT128" not in findings(ckpt, copy_of("aggregation-hdfs-4.2", copy("offsets/4", "offsets/5")))
+def test_such_a_copy_that_may_be_meant_or_that_no_start_reads(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", copy("offsets/8", "offsets/9"))
+    assert findings(ckpt, checkpoint)["CKPT128"] == "note"
+    shutil.rmtree(checkpoint)
+    past = copy("offsets/4", "offsets/5") | {"keep_crc": True}
+    assert "CKPT128" not in findings(ckpt, copy_of("aggregation-hdfs-4.2", past))
 
 
 def test_rows_without_a_schema_are_no_all_clear(ckpt: Ckpt, copy_of: CopyOf) -> None:

@@ -102,7 +102,10 @@ def find_two_writers(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def find_copied_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find the newest offsets that are those of an earlier batch, and were planned in the same millisecond."""
+    """Find the newest offsets that are those of an earlier batch, and were planned in the same millisecond.
+
+    ``ckpt repair --choose read-again`` makes such a copy on purpose: it is harmful if its checksum is of other bytes.
+    """
     planned: dict[int, tuple[int, OffsetLog]] = {}
     for batch, log in checkpoint.offsets.records.items():
         if log.metadata is None or log.metadata.timestamp_ms <= 0:
@@ -111,7 +114,8 @@ def find_copied_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
         if earlier != batch == checkpoint.offsets.latest and log == same:
             advice = BOOK.advise("copied_offsets", before=batch - 1) if _can_rewind(checkpoint, batch - 1) else None
             detail = f"it is a copy of offsets/{earlier}"
-            yield Finding(diagnoses.logs.COPIED_OFFSETS, f"offsets/{batch}", detail, advice)
+            on_purpose = f"offsets/.{batch}.crc" not in checkpoint.stale_sidecars
+            yield Finding(diagnoses.logs.COPIED_OFFSETS, f"offsets/{batch}", detail, advice, minor=on_purpose)
 
 
 def find_later_times(checkpoint: Checkpoint) -> Iterator[Finding]:
