@@ -1,8 +1,10 @@
 """A checkpoint in a place that ends with the run or the machine, or that other hosts do not see, is found as such."""
 
+import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,3 +90,43 @@ def test_a_session_on_a_cluster_and_a_local_path_do_not_fit(master: str, found: 
     ready = ckpt.preflight(str(SAMPLES / "stateless-4.2"), conf={"spark.master": master})
     assert ("CKPT514" in {rated.code for rated in ready.warnings}) is found
     assert ready.go
+
+
+@pytest.mark.spark
+def test_a_run_without_a_location_is_copied_while_it_runs_and_every_row_is_there_once(
+    spark: Any, tmp_path: Path
+) -> None:
+    """A stop without an error deletes the folder that Spark made, so the copy comes first."""
+    rows, given = tmp_path / "rows", []
+    rows.mkdir()
+    of_java = spark._jvm.java.lang.System
+    usual = of_java.setProperty("java.io.tmpdir", str(tmp_path))
+
+    def put(*numbers: int) -> None:
+        (rows / f"{numbers[0]}.json").write_text("".join(json.dumps({"n": number}) + "\n" for number in numbers))
+
+    def keep(batch: Any, _: int) -> None:
+        given.extend(sorted((row.even, row["count"]) for row in batch.collect()))
+
+    def start(**options: str) -> Any:
+        numbers = spark.readStream.schema("n long").json(str(rows)).selectExpr("n % 2 = 0 AS even")
+        writer = numbers.groupBy("even").count().writeStream.outputMode("update").foreachBatch(keep)
+        return writer.options(**options).start()
+
+    try:
+        put(1, 2, 3)
+        query = start()
+    finally:
+        of_java.setProperty("java.io.tmpdir", usual)
+    query.processAllAvailable()
+    (run,) = tmp_path.glob("temporary-*")
+    (finding,) = (rated for rated in ckpt.inspect(str(run)).findings if rated.code == "CKPT512")
+    assert "deletes" in str(finding.meaning)
+    ckpt.copy(str(run), str(tmp_path / "kept"))
+    query.stop()
+    assert not run.exists()
+    put(4, 5)
+    query = start(checkpointLocation=str(tmp_path / "kept"))
+    query.processAllAvailable()
+    query.stop()
+    assert given == [(False, 2), (True, 1), (False, 3), (True, 2)]

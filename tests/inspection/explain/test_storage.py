@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ckpt.inspection.explain.catalog import catalog
 from ckpt.inspection.explain.explain import explain
+from tests.support.services.hdfs import HdfsCluster
 
 _TEXTS = Path(__file__).with_name("storage.txt")
 TEXTS = [line.split("\t") for line in _TEXTS.read_text().splitlines() if not line.startswith("#")]
@@ -98,3 +100,49 @@ def test_a_place_that_does_not_last_comes_first_and_nothing_forbids_another(plac
         found = explain(f"java.io.FileNotFoundException: {said.format(f'{place}/{file}')}").matches
         assert found[0].error.id == "local-checkpoint", file
         assert not any("Do not choose another checkpoint location" in str(match.cure) for match in found)
+
+
+@pytest.mark.spark
+@pytest.mark.service
+def test_what_spark_says_of_a_place_that_it_cannot_use(spark: Any, hdfs: HdfsCluster, tmp_path: Path) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    top = f"{hdfs.root}/{tmp_path.name}"
+    at = spark._jvm.org.apache.hadoop.fs.Path
+    files = at(top).getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    files.mkdirs(at(f"{top}/full"))
+    files.setQuota(at(f"{top}/full"), 2, 1 << 40)
+    files.mkdirs(at(f"{top}/past"))
+    files.allowSnapshot(at(f"{top}/past"))
+    files.createSnapshot(at(f"{top}/past"), "kept")
+    files.create(at(f"{top}/file")).close()
+    expected = {
+        "s3://bucket/ck": "no-file-system",
+        "dbfs:/ck": "no-file-system",
+        "hdfs://nameservice1/ck": "hdfs-unknown-host",
+        "hdfs:///ck": "hdfs-unknown-host",
+        "hdfs://127.0.0.1:9/ck": "hdfs-unreachable",
+        "viewfs:///ck": "viewfs-mounts",
+        "abfss://acct.dfs.core.windows.net/ck": "no-file-system",  # without hadoop-azure
+        f"{top}/full/ck": "storage-quota",
+        f"{top}/past/.snapshot/kept/ck": "read-only-storage",
+        f"{top}/file/ck": "storage-refused",
+        f"{top}/a:b/ck": "path-not-valid",
+    }
+
+    def run(place: str) -> None:
+        frame = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+        query = frame.writeStream.format("noop").option("checkpointLocation", place).start()
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+
+    def explain_run(place: str) -> str | None:
+        with pytest.raises((PySparkException, Py4JError)) as raised:
+            run(place)
+        java = getattr(raised.value, "java_exception", None) or getattr(raised.value, "_origin", None)
+        return first(spark._jvm.org.apache.spark.util.Utils.exceptionString(java) if java else str(raised.value))
+
+    assert {place: explain_run(place) for place in expected} == expected
