@@ -18,6 +18,9 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ckpt.advice import Option, words
+from ckpt.errors import CkptError
+
 from .plain_types import convert_plain_words
 from .render.blocks import TYPED, TypedStorage
 
@@ -241,6 +244,10 @@ def _repeating_storage_options(typed: Mapping[str, Any]) -> Iterator[None]:
     token = TYPED.set(TypedStorage(str(old), new, options, own) if options or own else None)
     try:
         yield
+    except CkptError as error:
+        if new and not own and Option("storage_options") in error.words.parts:
+            error.words += words("; {--to-storage-options} is for NEW")
+        raise
     finally:
         TYPED.reset(token)
 

@@ -114,6 +114,8 @@ class Placing:
         try:
             with _naming_own_options():
                 self.writer.make_root_with(newest, UNFINISHED)
+        except NotFound as error:  # a bucket; of the original nothing is gone
+            raise StorageError(error.words) from error
         except AlreadyThere as error:
             self._check_no_file(error)
             self.put({newest: UNFINISHED})

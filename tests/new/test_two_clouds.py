@@ -9,12 +9,13 @@ import pytest
 import ckpt
 from ckpt.advice import Do, call, do, run, words
 from ckpt.advice.spelling import SHELL
-from ckpt.errors import UsageError
+from ckpt.errors import StorageError, UsageError
 from ckpt.new.placing import choose_new_options
 from commands.render.blocks import TypedStorage
 from tests.new.fill.test_import_state import exported
 from tests.support.cli import invoke
 from tests.support.places import ROOT, SAMPLES
+from tests.support.services.s3 import S3Server
 
 SAMPLE = str(SAMPLES / "aggregation-hdfs-4.2")
 S3, OTHER_S3, MINIO = "s3://bucket/cp", "s3a://other/cp", "s3://bucket/cp?endpoint_override=minio:9000"
@@ -82,6 +83,7 @@ def test_each_call_has_options_for_the_new_place_alone(name: str, tmp_path: Path
         (f"evolve {SAMPLE} --in-place --to query.json --to-storage-options a=SECRET1", "No such file|is for NEW"),
         (f"evolve {SAMPLE} --undo backup --to-storage-options a=SECRET1", "--undo restores everything: leave out"),
         (f"merge {S3} {S3}2 {ONE} --to-storage-option a=SECRET1", "it is --to-storage-options"),
+        (f"copy {S3} {ONE} --storage-options account_key=SECRET1", "; --to-storage-options is for NEW"),
         (f"split {SAMPLE} {ONE}1 {ONE}2 --where a --where b --to-storage-options x=SECRET1", "options x is unknown"),
     ],
 )
@@ -125,3 +127,9 @@ def test_without_own_options_the_new_place_repeats_those_that_it_was_given() -> 
         repeated = TypedStorage(old, (OTHER_S3,), ("region=r",)).repeat(look).call
         assert repeated is not None
         assert (dict(repeated.options) == {"storage_options": ("region=r",)}) is shared
+
+
+@pytest.mark.service
+def test_a_bucket_that_is_missing_is_not_taken_for_files_that_the_query_deletes(s3: S3Server) -> None:
+    with pytest.raises(StorageError, match=r"there is no such bucket; check its name and region$"):
+        ckpt.copy(SAMPLE, "s3://no-such-bucket/cp", storage_options=s3.options)
