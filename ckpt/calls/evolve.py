@@ -1,6 +1,7 @@
 """The call ``evolve``: a changed query continues; of pyspark nothing is imported where no data frame is given."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import fspath
 from typing import TYPE_CHECKING, Unpack
 
@@ -99,7 +100,8 @@ def evolve(
     if new is None and to_storage_options:
         raise UsageError.of("{--to-storage-options} is for NEW, and in place there is none: leave it out")
     if new is None and plan and described is not None:
-        return ChangeResult(guide_change(described, fspath(checkpoint), wanted, storage_options or {}), Receipt())
+        guided = guide_change(described, fspath(checkpoint), wanted, storage_options or {})
+        return ChangeResult(replace(guided, new_id=new_id), Receipt())
     into = None
     if new is not None:
         making: Rewriting = {"plan": plan, "jobs": jobs, "engine": engine, "watcher": how.get("watcher")}

@@ -250,7 +250,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             return
         if not plan.written:
             write = run(self.request, words("Write it."), writes=True, before=[words("Stop the old query.")])
-            here = self.request.but(in_place=True, apply=True)
+            here = self.request.but(in_place=True, apply=True, new_id=None)
             what = words("Change CHECKPOINT itself, with a backup.")
             instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
             yield Next((write.or_(instead) if plan.in_place else write,))

@@ -103,9 +103,8 @@ def struct_and(schema: Any, column: Any) -> Any:
 
 def test_only_sources_can_change_in_place_too(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
     checkpoint, query = copy_of(FILES), describe(OLD, MORE)
-    document = ckpt("evolve", checkpoint, "--to", query, "-o", "json").json()
-    step, instead = document["next"]
-    assert step["command"][3] == f"{checkpoint}-2"
+    step, instead = ckpt("evolve", checkpoint, "--to", query, "--new-id", "-o", "json").json()["next"]
+    assert (step["command"][3], step["command"][-1]) == (f"{checkpoint}-2", "--new-id")
     assert ckpt(*step["command"][1:]).exit_code == 0
     assert ckpt("evolve", checkpoint, "--to", query, "-o", "json").json()["into"] == f"{checkpoint}-3"
     assert ckpt(*instead["command"][1:], "--grace", 0).exit_code == 0
