@@ -127,6 +127,40 @@ def test_an_error_of_a_source_or_operator_is_given_only_where_the_checkpoint_has
         assert (error.id in found) is may, error.id
 
 
+ENDED = (
+    "ERROR MicroBatchExecution: Query [id = 7d7f99b8-a654-42ad-8ab6-01fcb7ffac77, runId = x] terminated with error\n"
+)
+SOURCES = (
+    "java.lang.AssertionError: assertion failed: There are [1] sources in the checkpoint offsets and now there are [3] "
+    "sources requested by the query. Cannot continue."
+)
+LISTENER = "ERROR Utils: uncaught error in thread spark-listener-group-streams, stopping SparkContext\n"
+METHOD = "java.lang.NoSuchMethodError: 'a b.c()'\n\tat org.apache.spark.sql.{}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (SOURCES, ["number-of-sources"]),
+        (
+            f"{SOURCES}\n\tat org.apache.spark.sql.pipelines.graph.Flow.run(Flow.scala:1)",
+            ["pipeline-sources-changed", "number-of-sources"],
+        ),
+        (f"{LISTENER}java.lang.OutOfMemoryError: Java heap space", ["listener-failed"]),
+        (
+            LISTENER + METHOD.format("execution.streaming.StreamingQueryListenerBus.doPostEvent(S.scala:1)"),
+            ["listener-failed", "library-mismatch"],
+        ),
+        (METHOD.format("Dataset.collect(Dataset.scala:1)"), []),
+        (f"{ENDED}com.example.Failed: no\n\tat com.example.Source.latestOffset(Source.scala:1)", ["source-failed"]),
+        (f"{ENDED}com.example.Failed: no\n\tat com.example.Sink.addBatch(Sink.scala:1)", ["sink-failed"]),
+        (f"{ENDED}com.example.Failed: no\n\tat com.example.Main.run(Main.scala:1)", []),
+    ],
+)
+def test_the_place_of_a_failure_counts(text: str, found: list[str]) -> None:
+    assert [match.error.id for match in explain(text).matches] == found
+
+
 def test_a_checkpoint_is_filled_in_everywhere() -> None:
     inspection = ckpt.inspect("sample_checkpoints/aggregation-hdfs-4.2")
     for error in catalog():
