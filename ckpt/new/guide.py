@@ -86,14 +86,17 @@ def _list_answers(plan: EvolvePlan, query: QueryDescription) -> Iterator[EvolveA
         columns = [*map(str, values)]
         why = BOOK.text("guide_null", columns=", ".join(columns))
         yield EvolveAnswer({"default": dict.fromkeys(columns, "null")}, why)
-    for name, value in asked.items():
-        text = str(value)  # of two answers to one question the last, by which it begins, is named
-        if name == "map_source" and text.startswith("-="):
-            new = text.removeprefix("-=")
-            yield EvolveAnswer({name: f"{new}={new}"}, BOOK.text("guide_same_place", new=new, map_source=text))
-        if text.startswith("-=") and text != "-=ID":
+    unclear = any(isinstance(part, Option) and str(part.value).startswith("OLD=") for part in parts)
+    for name, text in ((name, str(value)) for name, value in asked.items()):
+        if not text.startswith("-=") or text == "-=ID":  # of two answers to one question the last is named
+            continue
+        new = text.removeprefix("-=")
+        if name != "map_source":
             more = begins if name == "map_operator" else {}
             yield EvolveAnswer({name: text, **more}, BOOK.text("guide_begins", why=plan.refused))
+        elif unclear:  # else it was read before, and would be read again
+            yield EvolveAnswer({name: f"{new}={new}"}, BOOK.text("guide_same_place", new=new, map_source=text))
+            yield EvolveAnswer({name: text}, BOOK.text("guide_new_source", new=new, why=plan.refused))
     if operator is not None:
         why = BOOK.text("guide_empty", why=plan.refused, new=operator)
         yield EvolveAnswer({"map_operator": f"-={operator}", **begins}, why)
