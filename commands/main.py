@@ -54,6 +54,7 @@ _MOVED = {
     ("state export", "--count"): "ckpt state count CHECKPOINT counts rows",
     ("state export", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
     ("", "--storage-option"): "it is --storage-options",
+    ("relocate", "--to-storage-options"): "it opens CHECKPOINT alone, also with --to: --storage-options is for that",
     ("", "--to-storage-option"): "it is --to-storage-options",
     ("", "--source-option"): "it is --source-options",
 }
