@@ -65,6 +65,8 @@ def _write_new(query: QueryDescription, wanted: EvolveOptions, uri: str, new: Ne
         plan = replace(plan_evolution(storage, query, wanted, into=new.uri), new_id=new.new_id)
         if plan.refused is not None:
             return plan
+        if not (plan.steps or plan.state.makes_files or new.new_id):
+            return judge_evolution(storage, plan, query)
         with ExitStack() as stack:
             if new.plan:
                 made = open_new(stack.enter_context(make_temporary_folder()), {})

@@ -137,7 +137,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
     def _show_headline(self, steps: Iterable[Step]) -> Iterator[Block]:
         plan = self.plan
-        if plan.into is None or self._refusal is not None:
+        if plan.into is None or not plan.needed or self._refusal is not None:
             yield from ChangeReport._show_headline(self, steps)
             return
         what = f"{plural(plan.files, 'file')}, {plural(plan.bytes, 'byte')}"
@@ -226,16 +226,23 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.needs_acceptance:
             accept = self.request.but(accept_from_now_on=True)
             yield from show_call(accept, words("Accept that what is new knows rows from now on only."), writes=True)
-        elif self.plan.refused_operator is not None and self.plan.into is not None:
-            named = self.asked.get("map_operator")
-            mapped = (*(named if isinstance(named, tuple) else ()), f"-={self.plan.refused_operator}")
-            empty = self.request.but(to=Hole.QUERY, map_operator=mapped, accept_from_now_on=True)
-            what = words("Let operator {id} begin empty: it forgets all rows of before.", id=self.plan.refused_operator)
-            yield from show_call(empty, what, writes=True)
+        elif (empty := self.plan.begins_empty) is not None and self.plan.into is not None:
+            begin = self.request.but(map_operator=tuple(empty.map_operator), accept_from_now_on=True)
+            begin = begin.but(to=Hole.QUERY, map_column=tuple(empty.map_column), default=dict(empty.default))
+            ids = ", ".join(word[2:] for word in empty.map_operator if word.startswith("-="))
+            what = words("Let operator {ids} begin empty: it forgets all rows of before.", ids=ids)
+            yield from show_call(begin, what, writes=True)
         elif self.plan.instead and not self.receipt.problem:
             yield Next(self.plan.instead.steps)
-        else:
+        elif self.receipt.problem or self.plan.unusable or not self.plan.sound:
             yield from ChangeReport.next_if_refused(self)
+        elif self.plan.guided is not None:
+            what = words("See how a new query continues where this one stopped, with empty state.")
+            yield from show_call(call("handoff", self.plan.root), what, writes=False)
+        else:
+            old = self.asked.get("from_query") if self.plan.sources else None  # else it is refused itself
+            guide = call("evolve", self.plan.root, to=Hole.QUERY).but(from_query=old)
+            yield from show_call(guide, words("See the options that this change takes, and what each costs."))
 
     def start(self) -> Advice:
         return advise(do(Do.START, words("Start the changed query."), rows=self.rows))

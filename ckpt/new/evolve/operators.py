@@ -3,7 +3,7 @@
 Spark numbers them from the sink on, so that one more in the middle renumbers others (``IncrementalExecution``).
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ckpt.advice import join, plain
@@ -125,12 +125,12 @@ def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     return OperatorChange(change, old, new, Knowledge.UNKNOWN, why, name)
 
 
-class OperatorRefused(NoWay):
-    """Raised if the state of one operator cannot be kept; it can begin without."""
+class OperatorsRefused(NoWay):
+    """Raised with all reasons if the state of some operators cannot be kept."""
 
-    def __init__(self, reason: NoWay, operator: int) -> None:
-        super().__init__(reason.words, reason.advice)
-        self.operator = operator  # of the query
+    def __init__(self, reasons: Mapping[int, NoWay]) -> None:
+        super().__init__(join((reason.words for reason in reasons.values()), "; "))
+        self.operators = tuple(reasons)  # of the query
 
 
 def list_modes(wants: DescribedOperator) -> dict[str, str]:
@@ -171,6 +171,7 @@ def judge_operators(
     """
     parts = {pair.new: pair.parts for pair in compared_operators}
     by_id = {operator.id: operator for operator in there}
+    refused: dict[int, NoWay] = {}
     for change in changes:
         if change.new is None or change.old is None or query.operators is None:
             yield change
@@ -180,9 +181,10 @@ def judge_operators(
         has, wants = by_id[change.old], query.operators[change.new]
         try:
             plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro, expires_ms=expires_ms)
+            restated = _is_restated(has, wants)
         except NoWay as error:
-            raise OperatorRefused(error, change.new) from error
-        restated = _is_restated(has, wants)
+            refused[change.new] = error
+            continue
         if wrote is None and not plan.stores and not restated:
             yield change
             continue
@@ -194,3 +196,5 @@ def judge_operators(
         yield replace(
             change, change=kind, verdict=verdict, why=why, parts=plan.parts, stores=plan.stores, restated=restated
         )
+    if refused:
+        raise OperatorsRefused(refused)

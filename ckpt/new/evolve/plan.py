@@ -11,12 +11,13 @@ from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan,
 from ckpt.changes.steps import FileContent, FileStep, plan_writing, read_files, sidecar, view_changed
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.errors import UsageError
 from ckpt.formats.offsets import CHANGING, NAMING
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.logs import has_names, plan_logs
-from ckpt.new.evolve.operators import OperatorChange, OperatorRefused, judge_operators, match_operators
+from ckpt.new.evolve.operators import OperatorChange, OperatorsRefused, judge_operators, match_operators
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
@@ -68,8 +69,10 @@ class EvolvePlan(ChangePlan):
     answers: tuple[EvolveAnswer, ...] = ()  # that a guided change adds to the request
     guided: EvolveOptions | None = None  # with these
     in_place: bool = False  # a guided change can be made there too
+    unusable: bool = False  # refused for what the checkpoint is, with any query
     needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
-    refused_operator: int | None = None  # of the query, whose state cannot be kept
+    refused_operator: int | None = None  # of the query, the first whose state cannot be kept
+    begins_empty: EvolveOptions | None = None  # with which all of those begin without
     files: Annotated[int, "of NEW"] = 0
     bytes: Annotated[int, "of NEW"] = 0
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
@@ -117,12 +120,18 @@ def plan_evolution(
     checkpoint = inspection.checkpoint
     try:
         _check_logs(checkpoint)
+    except NoWay as error:
+        return replace(plan.refusing(error.words, error.advice), unusable=True)
+    try:
         findings = compare_query(query, checkpoint, query.spark, options.from_query).findings
         plan = replace(plan, findings=tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
+        if options.from_query is not None and (problem := _explain_misfit(options.from_query, checkpoint)) is not None:
+            raise NoWay(BOOK.text("evolve_other_old", problem=problem))
         changes = match_sources(checkpoint, query, options.map_source, options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
+        plan = replace(plan, sources=changes)
         operators = _match_operators(checkpoint, query, changes, options)
-        plan = replace(plan, sources=changes, operators=operators)
+        plan = replace(plan, operators=operators)
         _check_changes(checkpoint, query, plan, options)
         if any(change.old != change.new or change.stores or change.restated for change in operators):
             if into is None:
@@ -134,12 +143,31 @@ def plan_evolution(
         refused = replace(
             plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _NeedsAcceptance)
         )
-        return replace(refused, refused_operator=error.operator) if isinstance(error, OperatorRefused) else refused
+        if not isinstance(error, OperatorsRefused):
+            return refused
+        empty = _let_begin_empty(storage, query, options, into, error.operators)
+        return replace(refused, refused_operator=error.operators[0], begins_empty=empty)
     steps = (*plan.state.steps, *plan_logs(storage, checkpoint, query, changes))
     if into is not None:
         return replace(plan, steps=steps)
     plan = replace(plan, steps=_mark_meanwhile(storage, checkpoint, steps) if steps else ())
     return judge_evolution(view_changed(storage, checkpoint.listing, plan.steps), plan, query)
+
+
+def _let_begin_empty(
+    storage: Storage, query: QueryDescription, options: EvolveOptions, into: str | None, operators: Sequence[int]
+) -> EvolveOptions | None:
+    """Find options with which these operators begin empty, and nothing else is refused; None: there are none."""
+    kept = [word for word in options.map_operator if word.partition("=")[2] not in map(str, operators)]
+    mapped = (*kept, *(f"-={operator}" for operator in operators))
+    empty = replace(options, map_operator=mapped, accept_from_now_on=True)
+    for tried in (empty, replace(empty, map_column=(), default={})):
+        try:
+            if plan_evolution(storage, query, tried, into or f"{storage.uri}-2").refused is None:
+                return tried
+        except UsageError:  # a column of an operator that begins empty is named
+            continue
+    return None
 
 
 def judge_evolution(changed: Storage, plan: EvolvePlan, query: QueryDescription) -> EvolvePlan:
@@ -162,8 +190,6 @@ def _match_operators(
 ) -> tuple[OperatorChange, ...]:
     """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
     old = options.from_query
-    if old is not None and (problem := _explain_misfit(old, checkpoint)) is not None:
-        raise NoWay(BOOK.text("evolve_other_old", problem=problem))
     if query.unsupported is not None:
         raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
     if query.operators is not None:

@@ -90,7 +90,7 @@ def ask(session: Session, case: Case | ColumnCase, minor: str, folder: Path, by:
     run: Document = {
         "do": "continue",
         "checkpoint": str(old),
-        "evolved": str(old if case.in_place else new),
+        "evolved": str(new if plan.written else old),
         "conf": conf,
         "shape": shape,
         "from_now_on": case.from_now_on,

@@ -229,7 +229,7 @@ def test_a_name_leads_nowhere_else(name: str, ckpt: Ckpt, copy_of: CopyOf, tmp_p
 def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path) -> None:
     query = describe(RATE, like=STATEFUL)
     words = ("--to", query, "--from-query", query, "-o", "json")
-    seen = contract.keys_in(ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", *words).json())
+    seen = contract.keys_in(ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--new-id", *words).json())
     seen |= contract.keys_in(
         ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(OLD, MORE), "-o", "json").json()
     )
@@ -378,3 +378,36 @@ def test_columns_stay_while_a_batch_is_planned(ckpt: Ckpt, tmp_path: Path) -> No
     run = ckpt("evolve", checkpoint, tmp_path / "new", "--to", query, "--from-query", old, "-o", "json")
     assert run.exit_code == 3
     assert "is planned and not committed, and columns of operator 0 change" in run.json()["refused"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "like", "words"),
+    [
+        ((RATE, RATE), STATEFUL, ()),
+        ((RATE,), "windowed-aggregation-hdfs-4.2", ()),
+        ((RATE,), "tws-rocksdb-4.2", ("--map-operator", "-=0")),
+        ((RATE,), "dedup-changelog-4.3", ()),
+        ((RATE,), "dedup-changelog-4.3", ("--in-place",)),
+    ],
+)
+def test_the_command_after_a_refusal_is_refused_for_nothing_else(
+    ckpt: Ckpt,
+    copy_of: CopyOf,
+    describe: Describe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sources: tuple[DescribedSource, ...],
+    like: str,
+    words: tuple[str, ...],
+) -> None:
+    """It writes, plans, or says in the same words what is wrong, and never shows a sound checkpoint."""
+    monkeypatch.chdir(tmp_path)
+    checkpoint, query = copy_of(STATEFUL), describe(*sources, like=like)
+    assert query.name == "query.json"
+    new = () if "--in-place" in words else (tmp_path / "new",)
+    refused = ckpt("evolve", checkpoint, *new, "--to", "query.json", *words)
+    assert refused.exit_code == 3
+    after = after_next(refused.stdout)
+    assert after[0] != "inspect"
+    done = ckpt(*after)
+    assert done.exit_code in (0, 1) or refused.stdout.split("Next")[0].splitlines()[0] in done.stdout

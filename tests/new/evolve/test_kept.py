@@ -9,10 +9,12 @@ import pytest
 
 import ckpt
 from ckpt.formats.operators import OperatorName
+from ckpt.formats.types import fields_of
 from ckpt.inspection.preflight import PlannedStart, judge_start
 from ckpt.query.compare_checkpoint import find_misfit
 from ckpt.query.description import DescribedOperator, QueryDescription
 from ckpt.types import EvolvePlan
+from tests.new.evolve.record import describe_operators
 from tests.new.evolve.test_fields import describe, rows_of
 from tests.support.places import SAMPLES
 
@@ -104,8 +106,27 @@ def test_spark_itself_changes_fields_of_avro(tmp_path: Path) -> None:
     query = describe("tws-avro-changelog-4.2", values={family.name: more})
     assert find_misfit(query, old) is None
     plan = evolve(old.uri, tmp_path / "new", query)
-    assert (plan.refused, plan.needed) == (None, False)
+    assert (plan.refused, plan.needed, plan.written) == (None, False, False)
+    assert not (tmp_path / "new").exists()
+    assert "NOTHING TO CHANGE" in str(plan)
     other: Any = {"type": "struct", "fields": [{**fields[0], "type": "boolean"}]}
     narrowed = describe("tws-avro-changelog-4.2", values={family.name: other})
     assert find_misfit(narrowed, old) is not None
     assert "Avro does not read" in str(evolve(old.uri, tmp_path / "other", narrowed).refused)
+
+
+def test_the_reasons_of_all_operators_come_at_once(tmp_path: Path) -> None:
+    sample = str(SAMPLES / "dedup-aggregation-hdfs-4.2")
+    more = {"name": "more", "type": "string", "nullable": True, "metadata": {}}
+    operators = []
+    for operator in describe_operators(sample):
+        (store,) = operator.stores
+        (family,) = store.families
+        key: Any = {"type": "struct", "fields": [*(fields_of(family.key) or ()), more]}
+        store = replace(store, families=(replace(family, key=key),))
+        operators.append(replace(operator, stores=(store,)))
+    query = replace(describe("aggregation-hdfs-4.2"), operators=tuple(operators))
+    plan = evolve(sample, tmp_path / "new", query)
+    assert all(f"operator {number} (" in str(plan.refused) for number in range(2))
+    assert plan.begins_empty is not None
+    assert [*plan.begins_empty.map_operator] == ["-=0", "-=1"]
