@@ -240,7 +240,7 @@ def _repeating_storage_options(typed: Mapping[str, Any]) -> Iterator[None]:
     """Let the commands that pages advise repeat the storage options of this one."""
     options, own = (tuple(typed.get(f"{name}storage_option") or ()) for name in ("", "to_"))
     old = next(filter(None, (typed.get("checkpoint"), typed.get("like"), *(typed.get("checkpoints") or ()))), "")
-    new = tuple(place.rstrip("/") for place in (typed.get("new"), *(typed.get("others") or ())) if place)
+    new = tuple(uri.rstrip("/") for uri in (typed.get("new"), *(typed.get("others") or ())) if uri)
     token = TYPED.set(TypedStorage(str(old), new, options, own) if options or own else None)
     try:
         yield

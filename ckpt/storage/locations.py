@@ -144,9 +144,9 @@ def is_one_account(uri: str, other: str) -> bool:
     False
     """
     accounts = []
-    for place in (uri, other):
-        endpoint = re.search(r"[?&]endpoint_override=([^&]*)", place)
-        host = "" if local_path(place) is not None else next(_read_spellings(place)).host
+    for location in (uri, other):
+        endpoint = re.search(r"[?&]endpoint_override=([^&]*)", location)
+        host = "" if local_path(location) is not None else next(_read_spellings(location)).host
         accounts.append(host or (endpoint[1] if endpoint else ""))
     return len({*accounts}) == 1 or "" in accounts
 

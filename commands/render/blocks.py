@@ -168,7 +168,7 @@ class TypedStorage:
         """Return a step whose commands reach the same storages; whoever prints it masks secrets."""
         step = replace(step, alternatives=tuple(map(self.repeat, step.alternatives)))
         named = step.do.arguments if isinstance(step.do, Call) else ()
-        remote = [str(place) for place in named if isinstance(place, str) and local_path(place) is None]
+        remote = [str(uri) for uri in named if isinstance(uri, str) and local_path(uri) is None]
         if not isinstance(step.do, Call) or not remote:
             return step
         is_new = bool(self.new) and remote[-1].startswith(self.new)
@@ -180,7 +180,7 @@ class TypedStorage:
 
 
 TYPED: ContextVar[TypedStorage | None] = ContextVar("typed", default=None)
-"""What the command that runs was given."""
+"""Storage options of the command that runs."""
 
 
 @dataclass(frozen=True, slots=True)
