@@ -32,6 +32,7 @@ _INTEGERS = ("byte", "short", "integer", "long")
 _CAST = re.compile(r"CAST\(([\w%]+)@(\d+) AS (\w+)\)")
 _WINDOW = re.compile(r"^(session_)?window\(")
 _COLUMN = re.compile(r"([\w%]+)@(\d+)")
+_TIMES = re.compile(r"(?<=window\()([^()|]*), \d+, \d+, \d+(?=\))")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _MAY_FAIL = re.compile(r"[-+*/%] |CAST\(|(?<!\w)(?!(?:count|min|max|first|last|window|session_window)\()\w+\(")
 """Expressions that may fail in ANSI mode, and give NULL without it."""
@@ -323,10 +324,15 @@ class _View:
                 at += 1
         return "".join(parts)
 
-    def translate_key(self, text: str) -> str:
-        """Rewrite a key; of a window only its column stays, because its times are compared apart."""
+    def translate_key(self, text: str, *, united: bool = False) -> str:
+        """Rewrite a key; of a window only its column stays, because its times are compared apart.
+
+        ``united``: those of a window in each branch of a union are, too.
+        """
         window = _WINDOW.match(text)
-        return self.translate(text if window is None else text.rsplit(", ", 1 if window[1] else 3)[0])
+        if text.startswith("{") and united:
+            return self.translate(_TIMES.sub(r"\1", text))
+        return self.translate(text if window is None else text.rsplit(", ", 1 if window[1] else 3)[0] + ")")
 
     def _translate_union(self, text: str) -> str:
         branches = []
@@ -590,8 +596,10 @@ class _OperatorPair:
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
     def _match(self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> dict[int, int]:
-        before, after = ([part.sql for part in parts] for parts in (old, new))
-        return _match([*map(self.before.translate_key, before)], [*map(self.after.translate_key, after)])
+        united = None not in (self.old.window, self.new.window)
+        views = (self.before, old), (self.after, new)
+        before, after = ([view.translate_key(part.sql, united=united) for part in parts] for view, parts in views)
+        return _match(before, after)
 
 
 def _list_conditions(operator: DescribedOperator, *, whole: bool) -> Sequence[str] | None:

@@ -202,7 +202,10 @@ def drop_implied(conditions: Sequence[Term]) -> list[str]:
 def unite(branches: list[tuple[tuple[int, ...], Term]]) -> Term:
     """A column of a union: of each branch its sources, and its expression."""
     pairs = " | ".join(f"{','.join(map(str, sources))}: {term.text}" for sources, term in branches)
-    return Term(_shorten(f"{{{pairs}}}"), branches[0][1].type, "Union")
+    windows = [term.window for _, term in branches if term.window is not None]
+    times = {(each.length_us, each.slide_us, each.offset_us) for each in windows}
+    window = replace(windows[0], column=pairs) if len(windows) == len(branches) and len(times) == 1 else None
+    return Term(_shorten(f"{{{pairs}}}"), branches[0][1].type, "Union", window=window)
 
 
 def choose(terms: tuple[Term, ...]) -> Term:

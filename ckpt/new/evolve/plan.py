@@ -127,7 +127,7 @@ def plan_evolution(
         plan = replace(plan, findings=tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
         if options.from_query is not None and (problem := _explain_misfit(options.from_query, checkpoint)) is not None:
             raise NoWay(BOOK.text("evolve_other_old", problem=problem))
-        changes = match_sources(checkpoint, query, options.map_source, options.start)
+        changes = match_sources(checkpoint, query, options.map_source or _pair_same(query, options), options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
         plan = replace(plan, sources=changes)
         operators = _match_operators(checkpoint, query, changes, options)
@@ -168,6 +168,16 @@ def _let_begin_empty(
         except UsageError:  # a column of an operator that begins empty is named
             continue
     return None
+
+
+def _pair_same(query: QueryDescription, options: EvolveOptions) -> list[str]:
+    """Pair sources by place, as ``map_source`` does, where the old query read the same: two may read one folder."""
+    old, new = (
+        [(source.kind, source.path, source.topics) for source in each.sources if source.name is None]
+        for each in (options.from_query or query, query)
+    )
+    known = options.from_query is not None and all(path or topics for _, path, topics in old)
+    return [f"{number}={number}" for number in range(len(old))] if known and old == new else []
 
 
 def judge_evolution(changed: Storage, plan: EvolvePlan, query: QueryDescription) -> EvolvePlan:

@@ -15,6 +15,7 @@ from ckpt.query.compare_queries import (
     pair_sources,
 )
 from ckpt.query.description import (
+    DescribedExpression,
     DescribedOperator,
     DescribedSource,
     DescribedWatermark,
@@ -128,6 +129,24 @@ def test_a_pattern_or_a_folder_around_reads_other_rows(path: str | None, verdict
     plain = query(WINDOWED)
     one, other = (replace(plain, sources=(replace(plain.sources[0], path=each),)) for each in ("/in/a", path))
     assert judge(one, other) is judge(other, one) is verdict
+
+
+def test_a_window_of_each_branch_of_a_union_is_the_window_of_one() -> None:
+    def windowed(text: str, length_us: int = 60_000_000) -> DescribedOperator:
+        sql = f"window(t@0, {length_us}, {length_us}, 0)"
+        key = DescribedExpression(text.format(sql, sql.replace("@0", "@1")), "timestamp")
+        return replace(WINDOWED, keys=(key,), window=replace(WINDOW, length_us=length_us, slide_us=length_us))
+
+    one, both = query(windowed("{}")), query(windowed("{{0: {} | 1: {}}}"))
+    both = replace(both, sources=(*both.sources, DescribedSource("file", path="/b")))
+    longer = replace(both, operators=(windowed("{{0: {} | 1: {}}}", 90_000_000),))
+    assert judge(one, both) is judge(both, both) is Knowledge.FULL
+    assert judge(one, longer) is judge(both, longer) is Knowledge.IMPOSSIBLE
+    unread, other = (
+        replace(each, operators=tuple(replace(own, window=None) for own in each.operators or ()))
+        for each in (both, longer)
+    )
+    assert judge(unread, other) is Knowledge.IMPOSSIBLE
 
 
 def test_an_older_description_leaves_open_what_it_lacks() -> None:
