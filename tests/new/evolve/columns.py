@@ -373,23 +373,6 @@ def _late_additions() -> Iterator[ColumnCase]:
     late = replace(BASE, window="10 seconds", watermark="0 seconds")
     longer, none = replace(late, window="20 seconds"), (("n", NONE), ("s", NONE))
     yield ColumnCase("longer windows, of which some were evicted", late, longer, none, verdict="from-now-on")
-    old = replace(BASE, window="10 seconds/2 seconds", watermark="")
-    for name, mode, window, store in (
-        ("longer", None, "20 seconds/2 seconds", "hdfs"),
-        ("longer and coarser", "complete", "20 seconds/4 seconds", "changelog"),
-        ("coarser", None, "10 seconds/4 seconds", "hdfs"),
-        ("tumbling", "complete", "30 seconds", "format2"),
-    ):
-        own, new = replace(old, mode=mode), replace(old, mode=mode, window=window)
-        since = "4.2" if store == "format2" else "4.0"
-        yield ColumnCase(f"sliding windows that become {name}", own, new, _full("n", "s"), store, since=since)
-    tumbling = replace(old, window="5 seconds")
-    sliding = replace(tumbling, window="15 seconds/5 seconds")
-    yield ColumnCase("tumbling windows that become sliding", tumbling, sliding, _full("n", "s"), "changelog")
-    odd = replace(old, window="5 seconds/2 seconds")
-    for window in ("10 seconds/2 seconds", "5 seconds/3 seconds", "4 seconds/2 seconds"):
-        new, name = replace(odd, window=window), f"windows of 5 seconds/2 seconds do not make {window}"
-        yield ColumnCase(name, odd, new, (), refused="(impossible)")
 
 
 TOTAL = ("a", "total", "value", "s INT, n INT", None)
@@ -532,6 +515,27 @@ def _join_formats() -> Iterator[ColumnCase]:
     yield next(_wider_joins())
 
 
+def _sliding_windows() -> Iterator[ColumnCase]:
+    """Sliding windows, and what is made of them; after all other cases, of which versions know each fifth."""
+    old = replace(BASE, window="10 seconds/2 seconds", watermark="")
+    for name, mode, window, store in (
+        ("longer", None, "20 seconds/2 seconds", "hdfs"),
+        ("longer and coarser", "complete", "20 seconds/4 seconds", "changelog"),
+        ("coarser", None, "10 seconds/4 seconds", "hdfs"),
+        ("tumbling", "complete", "30 seconds", "format2"),
+    ):
+        own, new = replace(old, mode=mode), replace(old, mode=mode, window=window)
+        since = "4.2" if store == "format2" else "4.0"
+        yield ColumnCase(f"sliding windows that become {name}", own, new, _full("n", "s"), store, since=since)
+    tumbling = replace(old, window="5 seconds")
+    sliding = replace(tumbling, window="15 seconds/5 seconds")
+    yield ColumnCase("tumbling windows that become sliding", tumbling, sliding, _full("n", "s"), "changelog")
+    odd = replace(old, window="5 seconds/2 seconds")
+    for window in ("10 seconds/2 seconds", "5 seconds/3 seconds", "4 seconds/2 seconds"):
+        new, name = replace(odd, window=window), f"windows of 5 seconds/2 seconds do not make {window}"
+        yield ColumnCase(name, odd, new, (), refused="(impossible)")
+
+
 def _of_format(version: int) -> tuple[tuple[str, str], ...]:
     return (("spark.sql.streaming.join.stateFormatVersion", str(version)),)
 
@@ -583,4 +587,5 @@ COLUMN_CASES = (
     *_plain_starts(),
     *_collected(),
     *_longer_gaps(),
+    *_sliding_windows(),
 )
