@@ -34,8 +34,8 @@ def _hash_row(kind: Json, row: bytes, seed: int) -> int:
             continue
         at = (words + ordinal) * _WORD
         word = row[at : at + _WORD]
-        size, place = struct.unpack("<II", word)
-        pointed = row[place : place + size]
+        size, offset = struct.unpack("<II", word)
+        pointed = row[offset : offset + size]
         if isinstance(own, dict) and own.get("type") == "struct":
             seed = _hash_row(own, pointed, seed)
         elif own in _POINTED and len(pointed) == size:

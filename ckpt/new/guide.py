@@ -49,12 +49,12 @@ def _answer_all(
             after = plan_evolution(storage, query, tried, into)
             if str(after.refused) == str(plan.refused):
                 continue
-            solved, given, others = _answer_all(storage, query, tried, into, after)
+            solved, chosen, others = _answer_all(storage, query, tried, into, after)
         except UsageError:  # it is no answer for this column or source
             continue
         if solved.refused is None:
-            return solved, given, (answer, *others)
-        first = first or (solved, given, (answer, *others))
+            return solved, chosen, (answer, *others)
+        first = first or (solved, chosen, (answer, *others))
     return first or (plan, options, ())
 
 
@@ -78,16 +78,16 @@ def _list_answers(plan: EvolvePlan, query: QueryDescription) -> Iterator[EvolveA
         yield EvolveAnswer({"accept_from_now_on": True}, plain(plan.refused or ""))
         return
     parts = plan.refused.parts if isinstance(plan.refused, Words) else ()
-    asked = {part.name: part.value for part in parts if isinstance(part, Option) and part.value is not None}
+    named = {part.name: part.value for part in parts if isinstance(part, Option) and part.value is not None}
     operator, begins = plan.refused_operator, {"accept_from_now_on": True}
-    values = asked.get("default")
+    values = named.get("default")
     kind = None if operator is None or query.operators is None else query.operators[operator].name
     if isinstance(values, Mapping) and kind in _GROUPED:
         columns = [*map(str, values)]
         why = BOOK.text("guide_null", columns=", ".join(columns))
         yield EvolveAnswer({"default": dict.fromkeys(columns, "null")}, why)
     unclear = any(isinstance(part, Option) and str(part.value).startswith("OLD=") for part in parts)
-    for name, text in ((name, str(value)) for name, value in asked.items()):
+    for name, text in ((name, str(value)) for name, value in named.items()):
         if not text.startswith("-=") or text == "-=ID":  # of two answers to one question the last is named
             continue
         new = text.removeprefix("-=")

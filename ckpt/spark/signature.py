@@ -376,7 +376,7 @@ def _read_projections(node: Any) -> list[list[Any]]:
     """Read the projections of an ``Expand`` that follows a join, which its JSON leaves out."""
     lists = node.projections()
     each = (lists.apply(number) for number in range(lists.size()))
-    return [[json.loads(one.apply(place).toJSON()) for place in range(one.size())] for one in each]
+    return [[json.loads(columns.apply(ordinal).toJSON()) for ordinal in range(columns.size())] for columns in each]
 
 
 def _fill_options(fields: Mapping[str, Any], node: Any) -> None:

@@ -21,13 +21,13 @@ _PASSING = re.compile(
 def find_passing_place(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find that the checkpoint is, or was written, in a place that ends with the run, the container or the machine."""
     recorded = ((f"{STATE}/{operator.id}", path) for operator in checkpoint.operators for path in operator.schema_paths)
-    for path, place in (("", checkpoint.uri), *recorded):
-        where = place if not path else f"it was written in {place}"
-        if made := _TEMPORARY.match(place):
+    for path, location in (("", checkpoint.uri), *recorded):
+        where = location if not path else f"it was written in {location}"
+        if made := _TEMPORARY.match(location):
             detail = f"{where if path else made[1]}: Spark made it for one run, as checkpointLocation was not set"
             yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
             return
-        if kept := _PASSING.match(place):
+        if kept := _PASSING.match(location):
             detail = f"{where if path else checkpoint.uri}: {kept[1]} ends with the container or the machine"
             yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
             return

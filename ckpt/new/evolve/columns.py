@@ -297,8 +297,8 @@ class _ColumnPlanner:
         """Let all keys expire when the newest of them does: Spark adds the delay to the time of each first row."""
         ((name, _),) = sides.list_columns("value")[1]
         if (text := self.choices.find_default(f"value_{name}", name)) is not None:
-            given = words("{name} is {text} for all keys, as {--default} says", name=name, text=text)
-            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, given)
+            set_for_all = words("{name} is {text} for all keys, as {--default} says", name=name, text=text)
+            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, set_for_all)
             return (ColumnOrigin(None, text, given=True),), (part,)
         if self.expires_ms is None:
             raise self.refuse(BOOK.text("evolve_no_expiry", default={name: Hole.VALUE}))

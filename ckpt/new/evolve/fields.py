@@ -109,8 +109,8 @@ class FieldPlanner:
                 matching.append(None if source == "-" else own.index(source))
             elif name in repeated:
                 if number < len(old) and names[number] != name:
-                    asked = ask_old("map_column", label)
-                    raise self.refuse(BOOK.text("evolve_names_repeat", label=label, place=number + 1, asked=asked))
+                    ask = ask_old("map_column", label)
+                    raise self.refuse(BOOK.text("evolve_names_repeat", label=label, place=number + 1, asked=ask))
                 matching.append(number if number < len(old) else None)
             else:
                 matching.append(names.index(name) if name in names else None)

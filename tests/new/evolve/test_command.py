@@ -115,11 +115,10 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
     document = ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "new", "--to", query, "-o", "json").json()
     assert contract.disagreements(document, "evolve") == []
     assert [source["change"] for source in document["sources"]] == ["same"]
-    assert (document["verdict"], document["written"]) == ("unknown", True)
-    again = ckpt(
-        "evolve", SAMPLES / STATEFUL, tmp_path / "again", "--to", query, "--from-query", query, "-o", "json"
-    ).json()
-    assert (again["batch"], again["query_id"]) == (9, document["query_id"])
+    assert (document["verdict"], document["written"]) == ("unknown", False), "there is nothing to change"
+    words = ("--to", query, "--from-query", query, "--new-id", "-o", "json")
+    again = ckpt("evolve", SAMPLES / STATEFUL, tmp_path / "again", *words).json()
+    assert (again["batch"], again["written"]) == (9, True)
     assert again["verdict"] == "unknown", "neither description says what the operator computes"
     plan = ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(MORE, OLD), "-o", "json").json()
     assert contract.disagreements(plan, "evolve") == []
@@ -233,6 +232,8 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Desc
     seen |= contract.keys_in(
         ckpt("evolve", copy_of(FILES), "--in-place", "--to", describe(OLD, MORE), "-o", "json").json()
     )
+    two = describe(RATE, RATE, like=STATEFUL)
+    seen |= contract.keys_in(ckpt("evolve", SAMPLES / STATEFUL, "--to", two, "-o", "json").json())
     kept = {
         "warnings[]",
         "index",
