@@ -44,7 +44,7 @@ _MOVED = {
     ("scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
     ("state keys", "--largest"): "the heaviest keys are shown without it",
     ("state keys", "--skew"): "the fullest partitions are shown without it",
-    ("preflight", "--from"): "it is --old",
+    ("preflight", "--from"): "it is --from-query",
     ("evolve", "--from"): "it is --from-query",
     ("evolve", "--map"): "it is --map-column",
     ("export-state", "--all"): "it is --all-units",

@@ -39,8 +39,8 @@ def preflight(
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
     ] = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
-    old: Annotated[
-        str | None, typer.Option("--old", metavar="FILE", help="The query that wrote it, likewise, for --expect.")
+    from_query: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The query that wrote it, likewise, for --expect.")
     ] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
@@ -75,8 +75,8 @@ def preflight(
     """
     if fix is None and (backup is not None or grace is not None):
         raise UsageError.of("{--backup} and {--grace} are for {--fix}")
-    if old is not None and expect is None:
-        raise UsageError.of("{--old} is for {--expect}")
+    if from_query is not None and expect is None:
+        raise UsageError.of("{--from-query} is for {--expect}")
     settings = options.pairs("conf", conf)
     if is_document(checkpoint):
         if deep or names_only or sources or source_option or sink is not None or storage_option or fix is not None:
@@ -86,14 +86,15 @@ def preflight(
                 file=one_line(checkpoint),
             )
         evidence, shown = read_evidence(checkpoint)
-        query, before = (None if path is None else mask_query(QueryDescription.read(path)) for path in (expect, old))
+        files = (expect, from_query)
+        query, before = (None if path is None else mask_query(QueryDescription.read(path)) for path in files)
         start = PlannedStart(
             spark,
             settings,
             query=query,
             query_file=expect,
             old=before,
-            old_file=old,
+            old_file=from_query,
             progress=progress,
             must_exist=must_exist,
         )
@@ -103,7 +104,7 @@ def preflight(
     readiness = ckpt.preflight(
         _open(checkpoint, storage_options, deep=True) if deep else checkpoint,
         expect=expect,
-        old=old,
+        from_query=from_query,
         spark=spark,
         conf=settings,
         progress=progress,

@@ -28,7 +28,7 @@ def preflight(
     query: "DataFrame | None" = None,
     output_mode: str = "append",
     expect: QueryDescription | str | None = None,
-    old: QueryDescription | str | None = None,
+    from_query: QueryDescription | str | None = None,
     spark: Spark | str | None = None,
     conf: Mapping[str, str] | None = None,
     progress: Asked | str = Asked.SYNC,
@@ -52,7 +52,7 @@ def preflight(
             checkpoint and the session's settings are judged, and CKPT270 says that the query was not compared.
         output_mode: Of ``query``: ``append``, ``update`` or ``complete``.
         expect: Instead of ``query`` its description, of ``ckpt.describe_query``, or the file of that.
-        old: The description, or its file, of the query that wrote the checkpoint, to see what Spark passes over.
+        from_query: The description, or its file, of the query that wrote the checkpoint, to see what Spark passes over.
         spark: The version that will start it; by default that of the query, or each that can have written it.
         conf: Settings of the start; those of the session of ``query`` are known.
         progress: How it is to be started: ``sync``, ``async``, ``both``, ``realtime`` or ``continuous``.
@@ -88,7 +88,7 @@ def preflight(
         from ckpt.state.verify.verify import read_every_byte  # it needs the packages of ``native``
 
         opened = read_every_byte(fspath(checkpoint), storage_options)
-    mode, before = parse_choice(Asked, progress, "progress"), read_query(old)
+    mode, before = parse_choice(Asked, progress, "progress"), read_query(from_query)
     has = ask_sink(sink, opened.uri, storage_options or {})
     if query is not None:
         from ckpt.spark.preflight import ask_readers, plan_start
@@ -99,7 +99,7 @@ def preflight(
         version = None if spark is None else parse_choice(Spark, spark, "spark")
         start = PlannedStart(version, conf or {}, query=read_query(expect), query_file=_name_file(expect))
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
-    start = replace(start, old=before, old_file=_name_file(old), progress=mode, must_exist=must_exist)
+    start = replace(start, old=before, old_file=_name_file(from_query), progress=mode, must_exist=must_exist)
     readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
     tried = leave_out_impossible(readiness.inspection, checkpoint, storage_options, names_only=names_only)
     return readiness.with_advice_of(tried)

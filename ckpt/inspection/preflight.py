@@ -33,8 +33,8 @@ _RECENT_S = 600.0
 _NOT_IN_A_CHECKPOINT = words(
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, the output "
     "mode, filters, which columns are aggregated, the type of a join, or user code: a change of these is not seen "
-    "({old}: the description of the query that wrote it)",
-    old=Option("old"),
+    "({from_query}: the description of the query that wrote it)",
+    from_query=Option("from_query"),
 )
 _NOT_IN_A_PLAN = f"{NOT_DESCRIBED}: a change of these is not seen"
 

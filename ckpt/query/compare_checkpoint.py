@@ -534,8 +534,8 @@ def compare_with_old(
     wrong = find_misfit(old, checkpoint)
     if wrong is not None:
         why = words(
-            "{old} describes another query than the one that wrote the checkpoint ({wrong}): it is not used",
-            old=Option("old"),
+            "{from_query} describes another query than the one that wrote the checkpoint ({wrong}): it is not used",
+            from_query=Option("from_query"),
             wrong=wrong.detail,
         )
         return QueryComparison(compared.findings, (*compared.unknown, why))

@@ -236,6 +236,6 @@ def test_the_remedy_names_the_file_that_was_given(ckpt: Ckpt, tmp_path: Path) ->
     (remedy,) = (each["remedy"] for each in run.json()["holds"] if each["code"] == "CKPT432")
     assert f"NEW --to '{file}'`" in remedy
     assert "query.json" not in remedy
-    old = ckpt("preflight", AGGREGATION, "--expect", file, "--old", ROOT / "docs/query.json", "-o", "json")
+    old = ckpt("preflight", AGGREGATION, "--expect", file, "--from-query", ROOT / "docs/query.json", "-o", "json")
     (remedy,) = (each["remedy"] for each in old.json()["holds"] if each["code"] == "CKPT432")
     assert f"--to '{file}' --from-query {ROOT / 'docs/query.json'}`" in remedy

@@ -67,7 +67,7 @@ def test_a_query_is_described_with_what_it_computes(spark: Any, made: Path, tmp_
     assert texts[0].to_json() == texts[1].to_json()
     other = changes.aggregated("count(*) AS n", "sum(value * 2) AS total")(spark, tmp_path)
     for old, code in ((None, []), (texts[0], ["CKPT448"])):
-        readiness = library.preflight(str(made), query=other, output_mode="update", old=old)
+        readiness = library.preflight(str(made), query=other, output_mode="update", from_query=old)
         assert [rated.finding.diagnosis.code for rated in readiness.holds] == code, readiness.verdict
 
 

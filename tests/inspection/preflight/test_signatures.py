@@ -190,7 +190,7 @@ def test_without_the_old_description_it_says_what_it_cannot_see(checkpoints: Any
 
     assert readiness.go
     named = {part for text in readiness.unknown if isinstance(text, Words) for part in text.parts}
-    assert Option("old") in named
+    assert Option("from_query") in named
 
 
 def test_a_description_of_another_query_is_not_used(checkpoints: Any) -> None:

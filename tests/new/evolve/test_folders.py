@@ -34,7 +34,7 @@ def test_old_rows_of_a_folder_more_are_dropped_and_evolve_says_so(spark: Any, tm
     old, new, control = (tmp_path / name for name in ("old", "new", "control"))
     assert run("a", old) == [0, 0, 50, 50]
     wants = {name: ckpt.describe_query(make(name), checkpoint=str(old)) for name in ("a", "[ab]")}
-    readiness = ckpt.preflight(str(old), expect=wants["[ab]"], old=wants["a"])
+    readiness = ckpt.preflight(str(old), expect=wants["[ab]"], from_query=wants["a"])
     assert readiness.go
     assert [rated.finding.diagnosis.code for rated in readiness.warnings] == ["CKPT481"]
     to_both: dict[str, Any] = {"to": wants["[ab]"], "from_query": wants["a"]}
