@@ -110,7 +110,7 @@ def evolve(
         "default": options.pairs("default", default, once=True),
         "accept_from_now_on": accept_from_now_on or None,
     }
-    report = EvolveReport(evolution, receipt, backup=change.backup, query=to or "", asked=other_options)
+    report = EvolveReport(evolution, receipt, backup=change.backup, asked=other_options)
     emit(report, change.output)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from os import fspath
 from typing import TYPE_CHECKING, Unpack
 
-from ckpt.calls.preflight import describe_query
+from ckpt.calls.preflight import describe_query, name_file
 from ckpt.changes.apply import ApplyOptions, ChangeResult
 from ckpt.errors import UsageError
 from ckpt.model import Location
@@ -101,13 +101,14 @@ def evolve(
         raise UsageError.of("{--to-storage-options} is for NEW, and in place there is none: leave it out")
     if new is None and plan and described is not None:
         guided = guide_change(described, fspath(checkpoint), wanted, storage_options or {})
-        return ChangeResult(replace(guided, new_id=new_id), Receipt())
+        return ChangeResult(replace(guided, new_id=new_id, query_file=name_file(to)), Receipt())
     into = None
     if new is not None:
         making: Rewriting = {"plan": plan, "jobs": jobs, "engine": engine, "watcher": how.get("watcher")}
         making |= {"to_storage_options": to_storage_options}
         into = NewCheckpoint(uri=new, old=fspath(checkpoint), options=storage_options or {}, new_id=new_id, **making)
-    return evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
+    evolved, receipt = evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
+    return ChangeResult(replace(evolved, query_file=name_file(to)), receipt)
 
 
 def _describe(

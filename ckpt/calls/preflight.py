@@ -97,9 +97,9 @@ def preflight(
         live = ask_readers(query, output_mode, opened) if sources else None
     else:
         version = None if spark is None else parse_choice(Spark, spark, "spark")
-        start = PlannedStart(version, conf or {}, query=read_query(expect), query_file=_name_file(expect))
+        start = PlannedStart(version, conf or {}, query=read_query(expect), query_file=name_file(expect))
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
-    start = replace(start, old=before, old_file=_name_file(from_query), progress=mode, must_exist=must_exist)
+    start = replace(start, old=before, old_file=name_file(from_query), progress=mode, must_exist=must_exist)
     readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))
     tried = leave_out_impossible(readiness.inspection, checkpoint, storage_options, names_only=names_only)
     return readiness.with_advice_of(tried)
@@ -143,5 +143,6 @@ def describe_query(
     return describe(frame, output_mode, checkpoint, storage_options)
 
 
-def _name_file(query: QueryDescription | str | None) -> str | None:
+def name_file(query: object) -> str | None:
+    """Name the file of a description that was given as one."""
     return query if isinstance(query, str) else None

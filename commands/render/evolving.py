@@ -119,9 +119,8 @@ class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", r
 
 @dataclass(frozen=True, slots=True)
 class EvolveReport(ChangeReport[EvolvePlan]):
-    """A changed query and its checkpoint; ``query`` is its file."""
+    """A changed query and its checkpoint."""
 
-    query: str = ""
     asked: Mapping[str, Value | None] = field(default_factory=dict)  # other options of the request
 
     keys = EvolveDocument
@@ -210,7 +209,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
     @property
     def request(self) -> Call:
         into = () if self.plan.into is None else (self.plan.into,)
-        to: Value = self.query or Hole.QUERY
+        to: Value = self.plan.query_file or Hole.QUERY
         request = Call("evolve", (self.plan.root, *into)).but(in_place=self.plan.into is None or None, to=to)
         request = request.but(**self.asked, new_id=self.plan.new_id or None)
         options = self.plan.guided
@@ -228,7 +227,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield from show_call(accept, words("Accept that what is new knows rows from now on only."), writes=True)
         elif (empty := self.plan.begins_empty) is not None and self.plan.into is not None:
             begin = self.request.but(map_operator=tuple(empty.map_operator), accept_from_now_on=True)
-            begin = begin.but(to=Hole.QUERY, map_column=tuple(empty.map_column), default=dict(empty.default))
+            begin = begin.but(map_column=tuple(empty.map_column), default=dict(empty.default))
             ids = ", ".join(word[2:] for word in empty.map_operator if word.startswith("-="))
             what = words("Let operator {ids} begin empty: it forgets all rows of before.", ids=ids)
             yield from show_call(begin, what, writes=True)
@@ -241,7 +240,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield from show_call(call("handoff", self.plan.root), what, writes=False)
         else:
             old = self.asked.get("from_query") if self.plan.sources else None  # else it is refused itself
-            guide = call("evolve", self.plan.root, to=Hole.QUERY).but(from_query=old)
+            guide = call("evolve", self.plan.root, to=self.plan.query_file or Hole.QUERY).but(from_query=old)
             yield from show_call(guide, words("See the options that this change takes, and what each costs."))
 
     def start(self) -> Advice:
@@ -263,7 +262,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield Next((write.or_(instead) if plan.in_place else write,))
             return
         see = words("See whether the changed query can be started on it.")
-        look = run(call("preflight", plan.into, expect=self.query or Hole.QUERY), see)
+        look = run(call("preflight", plan.into, expect=self.plan.query_file or Hole.QUERY), see)
         start = BOOK.text("start_changed", batch=plan.batch)
         yield Next((look, do(Do.START, start, rows=NO_ROWS)))
 

@@ -66,6 +66,7 @@ class EvolvePlan(ChangePlan):
     batch: Annotated[int | None, "the committed batch after which NEW continues"] = None
     query_id: Annotated[str | None, "of NEW"] = None
     new_id: bool = False
+    query_file: str | None = None  # that describes the query, where it was given as one
     answers: tuple[EvolveAnswer, ...] = ()  # that a guided change adds to the request
     guided: EvolveOptions | None = None  # with these
     in_place: bool = False  # a guided change can be made there too
