@@ -134,10 +134,17 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             return ChangeReport.exit.fget(self)  # type: ignore[attr-defined, no-any-return]
         return Exit.OK
 
+    @property
+    def _is_for_checkpoint(self) -> bool:
+        """True if no NEW is written, or was, by this request."""
+        plan = self.plan
+        nothing = not (plan.needed or plan.new_id or plan.written)
+        return plan.into is None or self._refusal is not None or (plan.guided is None and nothing)
+
     def _show_headline(self, steps: Iterable[Step]) -> Iterator[Block]:
         plan = self.plan
-        if plan.into is None or not plan.needed or self._refusal is not None:
-            yield from ChangeReport._show_headline(self, steps)
+        if self._is_for_checkpoint:
+            yield from ChangeReport._show_headline(self, () if plan.into and not self._refusal else steps)
             return
         what = f"{plural(plan.files, 'file')}, {plural(plan.bytes, 'byte')}"
         where = f"{plan.into} as of batch {plan.batch}"
@@ -202,8 +209,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield Heading("Not checked", f"{NOT_DESCRIBED}: a change of these is not seen")
         if self.plan.guided is not None and self.plan.operators and self.asked.get("from_query") is None:
             yield Item(words("Name the old query ({--from-query}): ckpt then says of each column what it knows"), 2)
-        made = self.plan.into is not None and (self.plan.guided is None or self.plan.steps)
-        if made and not self.plan.new_id and self._refusal is None:
+        made = not self._is_for_checkpoint and (self.plan.guided is None or self.plan.steps)
+        if made and not self.plan.new_id:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
     @property
@@ -219,7 +226,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         return request.but(**{name: getattr(options, name) for name in sorted(taken)})
 
     def next_if_nothing(self) -> Iterator[Block]:
-        yield Next((do(Do.START, words("Start the changed query."), rows=NO_ROWS),))
+        here = words("Start the changed query on CHECKPOINT: NEW is not needed.")
+        yield Next((do(Do.START, here if self.plan.into else words("Start the changed query."), rows=NO_ROWS),))
 
     def next_if_refused(self) -> Iterator[Block]:
         if self.plan.needs_acceptance:
@@ -248,7 +256,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
     def _show_next(self) -> Iterator[Block]:
         plan = self.plan
-        if plan.into is None or self._refusal is not None:
+        if self._is_for_checkpoint or plan.into is None:
             yield from ChangeReport._show_next(self)
             return
         if plan.guided is not None and not plan.steps:

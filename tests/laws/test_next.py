@@ -217,7 +217,7 @@ def test_only_a_copy_helps(ckpt: Ckpt, copy_of: CopyOf) -> None:
     shutil.rmtree(checkpoint / "state" / "0" / "1")
     step, *left = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
     assert (step["command"], step["stop"], step["rows"]) == (None, True, "unknown")
-    assert {one["do"] for one in left} == {"run", "start"}, "what is left without a copy"
+    assert {one["do"] for one in left} == {"find-out", "run", "start"}, "what is left without a copy"
 
 
 @pytest.mark.slow

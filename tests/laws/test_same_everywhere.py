@@ -1,5 +1,6 @@
 """The same checkpoint is told the same from a local disk and from every kind of remote storage."""
 
+import json
 import shlex
 
 import pytest
@@ -30,7 +31,14 @@ def test_remote_and_local_inspections_differ_in_the_path_only(ckpt: Ckpt, upload
     assert there.stderr == here.stderr == ""
     assert there.exit_code == here.exit_code
     told = there.stdout.replace(shlex.quote(uri), "<checkpoint>").replace(uri, "<checkpoint>")
-    assert told == here.stdout.replace(local, "<checkpoint>")
+    documents = [json.loads(text) for text in (told, here.stdout.replace(local, "<checkpoint>"))]
+    for step in documents[0]["next"]:  # calls repeat the options of the storage
+        command = step["command"] or []
+        given = [number for number, word in enumerate(command) if word == "--storage-options"]
+        assert bool(given) == bool(command and options)
+        for number in reversed(given):
+            del command[number : number + 2]
+    assert documents[0] == documents[1]
 
 
 def test_a_slow_object_store_is_asked_in_few_rounds(ckpt: Ckpt):

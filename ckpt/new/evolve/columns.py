@@ -148,7 +148,8 @@ class _ColumnPlanner:
 
     def plan(self) -> ColumnPlan:
         for part in self.parts:
-            if part.kind is PartKind.WINDOW and not self._has_made_windows and self._longer_gap_us is None:
+            made = self.wants.stores and (self._has_made_windows or self._longer_gap_us is not None)
+            if part.kind is PartKind.WINDOW and not made:
                 fits = all(sides.fits(word) for sides in self._pair_stores() for word in ("key", "value"))
                 spark = "start and mix old and new values" if fits else "refuse to start"
                 raise self._refuse_part(part, f". Spark would {spark}")

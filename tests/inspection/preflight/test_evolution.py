@@ -14,6 +14,7 @@ from ckpt.query.description import (
     DescribedOperator,
     DescribedSide,
     DescribedSource,
+    DescribedStore,
     DescribedWindow,
     QueryDescription,
 )
@@ -35,7 +36,8 @@ def query(operator: DescribedOperator, *sources: DescribedSource, spark: Spark =
 
 
 def grouped(*aggregates: DescribedAggregate, keys: tuple[DescribedExpression, ...] = (KEY,)) -> DescribedOperator:
-    return DescribedOperator("stateStoreSave", keys=keys, aggregates=aggregates, filters=())
+    stores = (DescribedStore("default", ()),)
+    return DescribedOperator("stateStoreSave", stores=stores, keys=keys, aggregates=aggregates, filters=())
 
 
 def compared(
@@ -113,6 +115,8 @@ def test_a_longer_window_may_be_made_of_old_ones(length: int, slide: int, verdic
         for size, step in ((10, 10), (length, slide))
     )
     assert compared(query(old), query(new)) == [(PartKind.WINDOW, 0, 0, verdict, True)]
+    of_3_5 = replace(new, stores=())
+    assert compared(query(old), query(of_3_5)) == [(PartKind.WINDOW, 0, 0, Knowledge.IMPOSSIBLE, True)]
 
 
 def test_sides_of_a_join_that_have_changed_places() -> None:

@@ -41,7 +41,7 @@ def test_old_rows_of_a_folder_more_are_dropped_and_evolve_says_so(spark: Any, tm
     refused, _ = ckpt.evolve(str(old), str(new), **to_both)
     assert refused.needs_acceptance
     plan, _ = ckpt.evolve(str(old), str(new), **to_both, accept_from_now_on=True)
-    assert (plan.refused, plan.verdict.value) == (None, "from-now-on")
+    assert (plan.refused, plan.verdict.value, plan.written) == (None, "from-now-on", False)
 
     assert run("[ab]", control) == [0, 0, 50, 50, 100, 100, 150, 150]
-    assert run("[ab]", new) == [150]  # three of four rows of the folder are older than the watermark
+    assert run("[ab]", old) == [150]  # three of four rows of the folder are older than the watermark
