@@ -1,10 +1,19 @@
-"""Checkpoints of any size, grown from a sample: every file is a copy of one that Spark wrote."""
+"""Checkpoints of any size, grown from a sample: its offsets and commits copied, its state written by ckpt."""
 
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
+
+import pyarrow as pa
+
+import ckpt
+from ckpt.formats.rows.changelog import changes_of
+from ckpt.formats.rows.codecs import decompress
+from ckpt.formats.sst import first_keys
+from ckpt.formats.statefiles import LZ4
+from ckpt.new.rewrite.snapshots import FileForm, make_changes
+from ckpt.new.rewrite.stored_rows import make_stored
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_checkpoints"
 STATELESS = SAMPLES / "stateless-4.2"
@@ -13,6 +22,8 @@ CHANGELOG = SAMPLES / "aggregation-changelog-4.2"
 
 SNAPSHOT = 10  # the version that has a snapshot: a load of version 20 replays ten more, as many as Spark lets pile up
 
+_KEYS = 20  # of each partition, on average
+_CHANGED = 3  # keys of a partition in each batch
 _BEGAN = 1_790_000_000  # when batch 0 was planned, in seconds since 1970 UTC
 
 
@@ -23,17 +34,22 @@ def long_log(target: Path, batches: int) -> int:
 
 
 def wide_state(sample: Path, target: Path, partitions: int, versions: int = 20) -> int:
-    """A stateful checkpoint with many partitions of the sample's store; says how many files it has."""
-    _copy(sample / "metadata", target / "metadata")
-    described = list(_described(sample / "state/0"))
-    for path in described:
-        _copy(path, target / path.relative_to(sample))
-    files = _partition(sample / "state/0/0", versions)
+    """A stateful checkpoint with many partitions, all with keys of their own; says how many files it has.
+
+    In a partition there are a delta or changelog of each version, and one snapshot with what it names.
+    """
+    schema = ckpt.read_state_arrow(str(sample)).schema
+    numbers = pa.array(range(_KEYS * partitions))
+    rows = pa.table([numbers.cast(field.type) for field in schema], schema=schema)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ckpt.write_state({"operator 0": rows}, str(target), like=str(sample), partitions=partitions)
     for partition in range(partitions):
-        for name, data in files.items():
-            _write(target / "state/0" / str(partition) / name, data)
-    logs = _logs(sample, target, versions, {"spark.sql.shuffle.partitions": str(partitions)})
-    return 1 + len(described) + partitions * len(files) + logs
+        folder = target / "state/0" / str(partition)
+        name, log = _log(folder)
+        for version in range(1, versions + 1):
+            _write(folder / f"{version}{name}", log)
+    _logs(sample, target, versions, {"spark.sql.shuffle.partitions": str(partitions)})
+    return sum(len(files) for _, _, files in os.walk(target))
 
 
 def times_of_batches(checkpoint: Path) -> None:
@@ -59,7 +75,7 @@ def _logs(sample: Path, target: Path, batches: int, conf: dict[str, str]) -> int
             fields = json.loads(metadata)
             fields["conf"] |= conf
             text = "\n".join([version, json.dumps(fields, separators=(",", ":")), *sources]).encode()
-        (target / folder).mkdir()
+        (target / folder).mkdir(exist_ok=True)
         for batch in range(batches):
             _write(target / folder / str(batch), text)
             files += 1
@@ -69,21 +85,17 @@ def _logs(sample: Path, target: Path, batches: int, conf: dict[str, str]) -> int
     return files
 
 
-def _described(operator: Path) -> Iterator[Path]:
-    """Operator metadata and state schema."""
-    yield operator / "_metadata/metadata"
-    yield operator / "0/_metadata/schema"
-
-
-def _partition(sample: Path, versions: int) -> dict[str, bytes]:
-    """The files of one partition: a delta or changelog of each version, and one snapshot with what it names."""
-    log = min(sample.glob("[0-9]*.delta"), default=None) or min(sample.glob("[0-9]*.changelog"))
-    snapshot = max(path for path in sample.glob("[0-9]*.*") if path.suffix in (".snapshot", ".zip"))
-    files = {f"{version}{log.suffix}": log.read_bytes() for version in range(1, versions + 1)}
-    files[f"{SNAPSHOT}{snapshot.suffix}"] = snapshot.read_bytes()
-    for path in sample.glob("SSTs/[!.]*"):
-        files[f"SSTs/{path.name}"] = path.read_bytes()
-    return files
+def _log(partition: Path) -> tuple[str, bytes]:
+    """A log that puts a few keys of a partition again, and how its name ends."""
+    snapshot = partition / f"{SNAPSHOT}.snapshot"
+    if snapshot.exists():
+        keys = [record.key for record in changes_of(decompress(iter([snapshot.read_bytes()]), LZ4))]
+    else:
+        (sst,) = partition.glob("SSTs/*.sst")
+        keys = [*first_keys(sst.read_bytes())]
+    rows = make_stored(keys[:_CHANGED], [key + key[-8:] for key in keys[:_CHANGED]])  # both values are the key's number
+    log = make_changes(make_stored([], []), rows, FileForm(LZ4, checksums=False), families=False, rocksdb=False)
+    return ".delta" if snapshot.exists() else ".changelog", log
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -19,7 +19,7 @@ ROWS = (
     "pyspark reading state-metadata",
     "200 batches (801 files), against a bare walk",
     "20 partitions x 20 versions, HDFS-backed (463 files), against a bare walk",
-    "20 partitions x 20 versions, RocksDB (523 files), against a bare walk",
+    "20 partitions x 20 versions, RocksDB (483 files), against a bare walk",
     "20 partitions x 20 versions, HDFS-backed, copied there, in S3",
     "20 partitions x 20 versions, HDFS-backed, written there, in S3",
     "20 partitions x 20 versions, RocksDB, copied there, in S3",
