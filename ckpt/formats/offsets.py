@@ -73,6 +73,16 @@ def drop_watermark(log: OffsetLog) -> OffsetLog:
     return replace(log, metadata=replace(log.metadata, watermark_ms=0, text=text))
 
 
+def plan_before(log: OffsetLog) -> OffsetLog:
+    """An offset file of a batch that was planned a millisecond earlier, and is the same otherwise."""
+    if log.metadata is None or log.metadata.timestamp_ms <= 0:
+        return log
+    time_ms = log.metadata.timestamp_ms - 1
+    fields = {**fields_of(json_of(_metadata_text(log.metadata))), "batchTimestampMs": time_ms}
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    return replace(log, metadata=replace(log.metadata, timestamp_ms=time_ms, text=text))
+
+
 def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
     """An offset file with the version and the recorded settings of a query whose sources have names, or have none.
 

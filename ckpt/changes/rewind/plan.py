@@ -28,7 +28,7 @@ from ckpt.changes.plan import (
     name_lost_part,
 )
 from ckpt.changes.rewind.files_after import find_files_after
-from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing
+from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing, sidecar
 from ckpt.checkpoint.checkpoint import OFFSETS, SOURCES, Checkpoint, Log
 from ckpt.checkpoint.history import find_uncomputed
 from ckpt.checkpoint.reader import read_checkpoint
@@ -39,6 +39,7 @@ from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import UsageError
+from ckpt.formats.offsets import format_offset_log, plan_before
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.model import CommitLog, Fault, Kind, OffsetLog, Unreadable
@@ -249,7 +250,7 @@ def plan_rewind(
         written = () if kept else tuple(write_predecessor(checkpoint, storage, to_batch, origin))
     except NoWay as error:
         return replace(plan, refused=str(error))
-    copied = next((step.path for step in written if step.source), None)
+    added = f"{OFFSETS}/{to_batch - 1}" if written else None
     gone = find_files_after(checkpoint, to_batch, keep_planned=kept)
     steps = (*others, *written, *plan_unread_removals(checkpoint.listing, gone))
     if not steps:
@@ -263,7 +264,7 @@ def plan_rewind(
         plan,
         steps=steps,
         why=_describe_steps(checkpoint, to_batch, same=kept)
-        + (f"; {copied} is written, which a start looks for and reads nothing from" if copied else ""),
+        + (f"; {added} is written, which a start looks for and reads nothing from" if added else ""),
         again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
@@ -306,7 +307,8 @@ def write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, ori
     """Write ``offsets/<latest - 1>`` as those of batch ``origin``, or of the latest; nothing if it can be read.
 
     Where the latest is committed a start only checks that they are there (``populateStartOffsets``), or has a source of
-    the old interface look up the range from them to it, whose rows nobody reads. Raises NoWay, StorageError.
+    the old interface look up the range from them to it, whose rows nobody reads. Those of a latest whose checksum is of
+    other bytes get an earlier time, or it would look overwritten by them (CKPT128). Raises NoWay, StorageError.
     """
     if not latest or checkpoint.offsets.readable(latest - 1):
         return
@@ -314,7 +316,12 @@ def write_predecessor(checkpoint: Checkpoint, storage: Storage, latest: int, ori
     if listing.has_folder(path) or path in listing.oddities:
         raise NoWay(f"{path} is not a file, and blocks one that must be written: move it away first")
     source = f"{OFFSETS}/{latest if origin is None else origin}"
-    yield from plan_writing(storage, listing, path, storage.read(source), source)
+    newest = checkpoint.offsets.readable(latest)
+    if origin is not None or newest is None or sidecar(source) not in checkpoint.stale_sidecars:
+        yield from plan_writing(storage, listing, path, storage.read(source), source)
+        return
+    for step in plan_writing(storage, listing, path, format_offset_log(plan_before(newest)), source):
+        yield replace(step, source=None)
 
 
 def _spell_batches(batches: Ranges) -> str:

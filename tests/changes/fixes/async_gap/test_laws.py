@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from ckpt.changes.check_fix import find_starts
 from ckpt.changes.fixes.repair_async import AsyncRepairPlan, Strategy, plan_repair
@@ -73,6 +73,7 @@ def starts_after(plan: AsyncRepairPlan) -> list[Forecast]:
 @pytest.mark.slow
 @MANY
 @given(gap=gaps())
+@example(gap=Gap(offsets=(1,), commits=(1,), checksums=True, stale=("offsets/1",)))
 @pytest.mark.parametrize("strategy", Strategy)
 def test_planned_applied_and_taken_back(strategy: Strategy, gap: Gap, build: Build) -> None:
     top = build(gap)
