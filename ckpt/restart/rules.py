@@ -110,7 +110,7 @@ def _holds_something(listing: Listing, folder: str) -> bool:
 
 
 def _describe_emptied(checkpoint: Checkpoint) -> str | None:
-    """Describe the evidence, besides folders, that a query ran of which no batch is left; None where there is none.
+    """Describe what shows, besides folders, that a query ran although no batch is left; None if nothing does.
 
     A start makes ``metadata`` and the folders of both logs within a second, in an order that depends on the version,
     and changes none of them before it plans a batch; ``state/`` is made by a batch that is planned already. One empty

@@ -112,7 +112,7 @@ class Stage:
 def _read_again(checkpoint: Checkpoint, folder: Path) -> int | None:
     """Let a copy begin its next batch where the last batch with rows began; returns that batch, None if none is known.
 
-    A source of which no offset is logged (``-``) begins as at the first start.
+    A source without a logged offset (``-``) begins as at the first start.
     """
     offsets = checkpoint.offsets
     newest, latest = offsets.newest, offsets.latest

@@ -76,9 +76,9 @@ def test_partitions_that_other_hosts_wrote_are_not_a_batch_that_was_never_comput
             file.unlink()
         if not any(path.iterdir()):
             path.rmdir()
-    found = ckpt.inspect(str(driver))
+    inspection = ckpt.inspect(str(driver))
     assert codes(str(driver)) == {"CKPT513"}
-    (lost,) = (rated for rated in found.findings if rated.code == "CKPT428")
+    (lost,) = (rated for rated in inspection.findings if rated.code == "CKPT428")
     assert lost.advice is not None
     assert "every host" in str(lost.advice.steps[0].what)
     shutil.copytree(SAMPLES / "aggregation-hdfs-4.2" / "state", driver / "state", dirs_exist_ok=True)

@@ -34,9 +34,9 @@ def test_remote_and_local_inspections_differ_in_the_path_only(ckpt: Ckpt, upload
     documents = [json.loads(text) for text in (told, here.stdout.replace(local, "<checkpoint>"))]
     for step in documents[0]["next"]:  # calls repeat the options of the storage
         command = step["command"] or []
-        given = [number for number, word in enumerate(command) if word == "--storage-options"]
-        assert bool(given) == bool(command and options)
-        for number in reversed(given):
+        options_at = [number for number, word in enumerate(command) if word == "--storage-options"]
+        assert bool(options_at) == bool(command and options)
+        for number in reversed(options_at):
             del command[number : number + 2]
     assert documents[0] == documents[1]
 

@@ -27,17 +27,22 @@ def count_rows(spark: Any, folders: list[Path], keys: str = "id % 3 AS k", **opt
     return frame.selectExpr(keys).groupBy("k").count()
 
 
+def run_count(spark: Any, root: Path) -> None:
+    """Run the query over all files of `a`, and stop it."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "2")
+    writer = count_rows(own, [root / "a"]).writeStream.format("noop").outputMode("update")
+    query = writer.option("checkpointLocation", str(root / "cp")).trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
 @pytest.fixture(scope="module")
 def root(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three files of `a`, one of which the query has read, and two of `b`; its checkpoint, and its sink."""
     root = tmp_path_factory.mktemp("rehearse")
     inputs = Inputs(spark, root)
     inputs.put("a")
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "2")
-    writer = count_rows(own, [root / "a"]).writeStream.format("noop").outputMode("update")
-    query = writer.option("checkpointLocation", str(root / "cp")).trigger(availableNow=True).start()
-    query.awaitTermination()
+    run_count(spark, root)
     for tag in "aabb":
         inputs.put(tag)
     return root
@@ -131,11 +136,7 @@ def at_rest(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     inputs = Inputs(spark, root)
     inputs.put("a")
     inputs.put("a")
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "2")
-    writer = count_rows(own, [root / "a"]).writeStream.format("noop").outputMode("update")
-    query = writer.option("checkpointLocation", str(root / "cp")).trigger(availableNow=True).start()
-    query.awaitTermination()
+    run_count(spark, root)
     return root
 
 

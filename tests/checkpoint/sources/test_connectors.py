@@ -163,11 +163,11 @@ def test_kinesis_stops_at_a_batch_id_that_falls(
         if batch < commits:
             (checkpoint / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
     document: Any = ckpt.inspect(str(checkpoint)).to_dict()
-    found = [finding for finding in document["findings"] if finding["code"] in ("CKPT401", "CKPT106", "CKPT126")]
-    assert [finding["code"] for finding in found] == ([code] if code else [])
+    of_offsets = [finding for finding in document["findings"] if finding["code"] in ("CKPT401", "CKPT106", "CKPT126")]
+    assert [finding["code"] for finding in of_offsets] == ([code] if code else [])
     assert [source["type"] for source in document["sources"]] == ["kinesis"]
     if code:
-        assert f"metadata.batchId went from 1 to {ids[-1]}" in found[0]["detail"]
+        assert f"metadata.batchId went from 1 to {ids[-1]}" in of_offsets[0]["detail"]
         assert call in [step["command"][1] for step in document["next"] if step["command"]]
         assert ckpt.preflight(str(checkpoint)).to_dict()["go"] is (commits == 3)
 

@@ -105,8 +105,8 @@ def test_the_bytes_of_a_key_say_its_partition(fields: list[tuple[str, Any]], par
 
 @given(st.binary(max_size=64), st.lists(st.sampled_from([*_HASHED, "double", "variant"]), max_size=5))
 def test_bytes_that_are_no_key_are_in_no_partition_or_one_of_them(row: bytes, kinds: list[str]) -> None:
-    found = partition_of(struct_of([(str(number), kind) for number, kind in enumerate(kinds)]), row, 7)
-    assert found is None or (found in range(7) and len(row) % 8 == 0 and len(row) > 8 * len(kinds))
+    partition = partition_of(struct_of([(str(number), kind) for number, kind in enumerate(kinds)]), row, 7)
+    assert partition is None or (partition in range(7) and len(row) % 8 == 0 and len(row) > 8 * len(kinds))
 
 
 @given(st.binary(max_size=100_000) | st.integers(0, 100_000).map(bytes))

@@ -123,8 +123,8 @@ def test_an_error_of_a_source_or_operator_is_given_only_where_the_checkpoint_has
     for error in limited:
         may = not error.reads or not reads.isdisjoint({*error.reads, "unknown"})
         may = may and (not error.keeps or bool(keeps if "any" in error.keeps else keeps & {*error.keeps}))
-        found = [match.error.id for match in explain(error.sample, checkpoint=inspection).matches]
-        assert (error.id in found) is may, error.id
+        explained = [match.error.id for match in explain(error.sample, checkpoint=inspection).matches]
+        assert (error.id in explained) is may, error.id
 
 
 ENDED = (

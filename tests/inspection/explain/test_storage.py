@@ -97,9 +97,9 @@ def test_a_moved_transform_with_state_is_relocated(text: str) -> None:
 )
 def test_a_place_that_does_not_last_comes_first_and_nothing_forbids_another(place: str, said: str) -> None:
     for file in ("state/0/5/1.delta", "offsets/.3.tmp", "metadata"):
-        found = explain(f"java.io.FileNotFoundException: {said.format(f'{place}/{file}')}").matches
-        assert found[0].error.id == "local-checkpoint", file
-        assert not any("Do not choose another checkpoint location" in str(match.cure) for match in found)
+        matches = explain(f"java.io.FileNotFoundException: {said.format(f'{place}/{file}')}").matches
+        assert matches[0].error.id == "local-checkpoint", file
+        assert not any("Do not choose another checkpoint location" in str(match.cure) for match in matches)
 
 
 @pytest.mark.spark

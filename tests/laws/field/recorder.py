@@ -197,8 +197,8 @@ def main(words: list[str], *, fresh: bool) -> None:
             begun, scratch = time.monotonic(), Path(folder, str(number))
             recorded[case.name] = {"case": case.name, "of": of, **tell(spark, case, control, scratch)}
             shutil.rmtree(scratch)
-            now = {one.name for one in CASES}
-            kept = (recorded[name] for name in sorted(recorded) if name in now)
+            names = {one.name for one in CASES}
+            kept = (recorded[name] for name in sorted(recorded) if name in names)
             FILE.write_text("".join(f"{json.dumps(line)}\n" for line in kept))
             sys.stderr.write(f"{time.monotonic() - begun:.1f}s {json.dumps(recorded[case.name])}\n")
         spark.stop()

@@ -98,7 +98,7 @@ def read_files(store: fs.FileSystem, folder: str) -> Iterator[tuple[str, bytes]]
 
 
 def write() -> None:
-    """Write the page anew."""
+    """Rewrite the page."""
     with TemporaryDirectory() as scratch, ExitStack() as services:
         s3 = services.enter_context(s3_server(Path(scratch)))
         PAGE.write_text(page(s3, services.enter_context(azure(Path(scratch)))), encoding="utf-8")

@@ -1,6 +1,6 @@
 """A query of transformWithState that moves from HDFS to S3, to Azure, and back to HDFS, by the commands of the runbook.
 
-It counts its rows by key, and goes on counting wherever Spark can run it. In a process of its own: the session of all
+It counts rows by key, and continues wherever Spark can run it. In a process of its own: the session of all
 tests has no s3a.
 """
 
@@ -32,8 +32,8 @@ def move(old: Place, new: Place, *, by_hand: bool = False) -> None:
     """Carry out the page between two places: by ``ckpt copy``, or of files that another tool has copied."""
     for words in find_commands():
         if (words[0] == "relocate") is by_hand:
-            place = new if not by_hand else Place(new.uri.removesuffix("-by-hand"), new.options)
-            done = run(words, old, place)
+            target = new if not by_hand else Place(new.uri.removesuffix("-by-hand"), new.options)
+            done = run(words, old, target)
             assert done.exit_code == (1 if by_hand and "--apply" not in words else 0), (words, done.output)
 
 

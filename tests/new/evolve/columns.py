@@ -516,7 +516,7 @@ def _join_formats() -> Iterator[ColumnCase]:
 
 
 def _sliding_windows() -> Iterator[ColumnCase]:
-    """Sliding windows, and what is made of them; after all other cases, of which versions know each fifth."""
+    """Sliding windows, and what is made of them; last, because older versions record each fifth of the others."""
     old = replace(BASE, window="10 seconds/2 seconds", watermark="")
     for name, mode, window, store in (
         ("longer", None, "20 seconds/2 seconds", "hdfs"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 SEED, BASES, CHANGED, CONTINUED = 46, 50, 20, 3
-"""So many old queries, each with so many changed ones, of which so many are continued by Spark."""
+"""The number of old queries, of changed ones for each, and of pairs that Spark continues."""
 SCHEMA = "id BIGINT, k INT, g STRING, v INT, xs ARRAY<INT>, t TIMESTAMP, u TIMESTAMP"
 PLAIN = ("v > 3", "g <> 'a'", "k < 3", "v + k > 6", "v > 3 AND k < 3", "v > 3 OR k < 2", "NOT (v > 3)", "id % 3 <> 1")
 NULLS = (

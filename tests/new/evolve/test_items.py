@@ -37,7 +37,7 @@ DECIDE_NO_ROWS = {
     r"spark": "plans are compared",
     r"watermarks.order": "an order that does not count",
 }
-"""Patterns of items of which a change is right not to be judged, and why."""
+"""Patterns of items that may change without a judgement, and why."""
 GIVEN = {"filter": "(v@0 < 1)", "condition": "(v@0 < 1)"}
 """Items that most queries have not, and get."""
 
