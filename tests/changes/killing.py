@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -83,8 +84,8 @@ def failing(patch: pytest.MonkeyPatch, at: int, error: BaseException, *, for_goo
 
 def killed(at: int, action: Callable[[], object], *, without_links: bool = False) -> bool:
     """Whether a child that does this was killed at its ``at``-th change; False where it ended before that."""
-    child = _child(at, action, without_links)
-    status = os.waitpid(child, 0)[1]
+    with tempfile.TemporaryDirectory() as temporary:
+        status = os.waitpid(_child(at, action, without_links, temporary), 0)[1]
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
         return True
@@ -94,7 +95,8 @@ def killed(at: int, action: Callable[[], object], *, without_links: bool = False
 
 def stops(action: Callable[[], object], *, without_links: bool = False) -> Iterator[int]:
     """Let a child do this to its end, and yield the number of each change, from 1, while it is stopped there."""
-    child, ended = _child(EACH, action, without_links), False
+    temporary = tempfile.TemporaryDirectory()
+    child, ended = _child(EACH, action, without_links, temporary.name), False
     try:
         for at in itertools.count(1):
             status = os.waitpid(child, os.WUNTRACED)[1]
@@ -108,14 +110,20 @@ def stops(action: Callable[[], object], *, without_links: bool = False) -> Itera
         if not ended:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+        temporary.cleanup()
 
 
-def _child(at: int, action: Callable[[], object], without_links: bool) -> int:
+def _child(at: int, action: Callable[[], object], without_links: bool, temporary: str) -> int:
+    """The id of the child, with a temporary folder of its own: ckpt removes from it what a killed process left.
+
+    That of another test, in a folder for all, would be a change that one run makes and the next does not.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads of other tests
         child = os.fork()
     if child == 0:
         gc.freeze()  # what the tests before left to be collected: its finalizers would change the disk, and be counted
+        tempfile.tempdir = temporary
         try:
             arm(at, without_links=without_links)
             action()

@@ -1,6 +1,7 @@
 """Writing a new checkpoint is killed: nothing that is left starts unless it is whole, and what the page says works."""
 
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ import pytest
 import ckpt
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.query.description import DescribedBuffer
+from ckpt.state.native.temporary import make_temporary_folder
 from tests.changes.killing import killed, stops
 from tests.conftest import Ckpt
 from tests.new.evolve.test_command import COUNT, SUM, describe_aggregates
@@ -108,6 +110,20 @@ def test_what_is_said_after_a_kill_makes_it_whole(
         assert {path.name for path in command.new[0].parent.glob(".*")} == set()
         for path in command.new:
             shutil.rmtree(path)
+
+
+def test_what_others_left_in_the_temporary_folder_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first process that comes by removes it; the next makes one change fewer."""
+
+    def use_temporary_folder() -> None:
+        with make_temporary_folder():
+            pass
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "ckpt-state-left").mkdir()
+    assert killed(sum(1 for _ in stops(use_temporary_folder)), use_temporary_folder)
 
 
 def write_frames(old: str, new: str) -> object:
