@@ -58,6 +58,7 @@ def _stores(sample: str) -> list[str]:
     return sorted(named) or [""]
 
 
+@cache
 def _files(sample: str, kinds: str = "delta|snapshot|changelog|zip") -> list[Path]:
     root = SAMPLES / sample
     files = (path for path in root.glob("state/**/*") if re.fullmatch(rf"\d+(_.*)?\.({kinds})", path.name))
@@ -411,10 +412,11 @@ def _seeded(
     rng = Random(seed)
     names, weights = [*kinds], [weight for _, weight in kinds.values()]
     made: set[str] = set()
+    stateful = [sample for sample in samples if (SAMPLES / sample / "state").is_dir()]
     number = numbers.start
     while number < numbers.stop:
         name = rng.choices(names, weights)[0]
-        fitting = [sample for sample in samples if name in _ANY or (SAMPLES / sample / "state").is_dir()]
+        fitting = [*samples] if name in _ANY else stateful
         for sample in rng.sample(fitting, len(fitting)):
             if steps := kinds[name][0](rng, sample):
                 break

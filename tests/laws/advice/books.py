@@ -1,8 +1,8 @@
 """The books of ckpt, in which words and advice are written: what each entry needs, and what the code asks for."""
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -91,26 +91,30 @@ class Use(NamedTuple):
     parts: frozenset[str] | None  # None: some of them are not written out
 
 
-def all_uses() -> Iterator[Use]:
+@cache
+def _read_modules() -> tuple[list[Use], set[str]]:
+    """Every use in the code, and every string of it."""
+    uses: list[Use] = []
+    texts = set[str]()
     for folder in ("ckpt", "commands"):
         for module in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and _ASKING.fullmatch(ast.unparse(node.func)):
-                    yield from _read(f"{module.relative_to(ROOT)}:{node.lineno}", node)
+                if isinstance(node, ast.Call) and _asks(node.func):
+                    uses += _read(f"{module.relative_to(ROOT)}:{node.lineno}", node)
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    texts.add(node.value)
+    return uses, texts
 
 
-_ASKING = re.compile(r"(.*\.)?_?BOOK\.(text|advise)|say")
+def all_uses() -> list[Use]:
+    """Every place in the code that asks a book."""
+    return _read_modules()[0]
 
 
-def all_constants() -> set[str]:
-    """The strings of modules that have a book, which may choose one of several entries."""
-    texts = (
-        module.read_text(encoding="utf-8")
-        for folder in ("ckpt", "commands")
-        for module in (ROOT / folder).rglob("*.py")
-    )
-    nodes = (node for text in texts if "BOOK" in text or "say(" in text for node in ast.walk(ast.parse(text)))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+def _asks(called: ast.expr) -> bool:
+    if isinstance(called, ast.Attribute):
+        return called.attr in ("text", "advise") and ast.unparse(called.value).endswith("BOOK")
+    return isinstance(called, ast.Name) and called.id == "say"
 
 
 def _read(where: str, node: ast.Call) -> Iterator[Use]:
@@ -125,10 +129,4 @@ def _read(where: str, node: ast.Call) -> Iterator[Use]:
 
 def all_texts() -> set[str]:
     """Every string of the code, in which the names of entries are, and every beginning and end of an f-string."""
-    texts = set()
-    for folder in ("ckpt", "commands"):
-        for module in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    texts.add(node.value)
-    return texts
+    return _read_modules()[1]

@@ -1,31 +1,34 @@
 """Books of words: whoever edits a sentence changes nothing else, and the code finds what it asks for."""
 
 import re
+from functools import cache
 from string import Formatter
 
 from ckpt.advice import Advice
-from tests.laws.advice.books import BOOKS, all_entries, all_texts, all_uses
+from tests.laws.advice.books import BOOKS, Entry, all_entries, all_texts, all_uses
 
-ENTRIES = {(entry.table, entry.name): entry for entry in all_entries()}
-USES = [*all_uses()]
+
+@cache
+def entries() -> dict[tuple[str, str], Entry]:
+    return {(entry.table, entry.name): entry for entry in all_entries()}
 
 
 def test_each_entry_that_the_code_asks_for_is_there_and_gets_its_parts() -> None:
     wrong = []
-    for use in USES:
-        entry = ENTRIES.get((use.table, use.name))
+    for use in all_uses():
+        entry = entries().get((use.table, use.name))
         if entry is None:
             wrong.append(f"{use.where}: no book has {use.name} in [{use.table}]")
         elif use.parts is not None and not entry.asks <= use.parts:
             wrong.append(f"{use.where}: {use.name} also needs {', '.join(sorted(entry.asks - use.parts))}")
     assert wrong == []
-    assert len(USES) > 10
+    assert len(all_uses()) > 10
 
 
 def test_each_entry_is_used() -> None:
     texts = all_texts()
     inside = {name for book in BOOKS.values() for name in _names_in(book.content)}
-    assert [key for key in ENTRIES if key[1] not in inside and not _is_in(key[1], texts)] == []
+    assert [key for key in entries() if key[1] not in inside and not _is_in(key[1], texts)] == []
 
 
 def _is_in(name: str, texts: set[str]) -> bool:
@@ -56,7 +59,7 @@ def _parse(text: str) -> list[tuple[str, str | None, str | None, str | None]]:
 def test_a_sentence_holds_no_command_that_is_typed_into_it() -> None:
     typed = re.compile(r"`|(?<![\w{-])--[a-z]|\bckpt (?:[a-z-]+ )?CHECKPOINT")
     wrong = []
-    for entry in ENTRIES.values():
+    for entry in entries().values():
         texts = [step.what for step in entry.made.all_steps()] if isinstance(entry.made, Advice) else [entry.made]
         for text in texts:
             wrong += [f"{entry.name}: {part}" for part in text.parts if isinstance(part, str) and typed.search(part)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -151,11 +152,10 @@ class Pair:
     new: Query
     continued: bool
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Its number, what the old query is, and each difference."""
-        old, new = asdict(self.old), asdict(self.new)
-        said = (f"{name} {spell(old[name])} to {spell(new[name])}" for name in self.changed)
+        said = (f"{name} {spell(getattr(self.old, name))} to {spell(getattr(self.new, name))}" for name in self.changed)
         return f"{self.number} {self.old.kind}: {', '.join(said)}"
 
     @property

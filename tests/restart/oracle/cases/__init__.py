@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
@@ -27,11 +28,11 @@ from .model import SAMPLES, Case
 
 def _unique(cases: Iterable[Case]) -> Iterator[Case]:
     """Drop a case that does the same as an earlier one under another name."""
-    seen = []
+    seen = defaultdict[str, list[Case]](list)
     for case in cases:
         what = replace(case, name="", refusal=False, sync_only=False, store=case.settings or "default")
-        if what not in seen:
-            seen.append(what)
+        if what not in seen[case.sample]:
+            seen[case.sample].append(what)
             yield case
 
 
