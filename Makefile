@@ -25,7 +25,7 @@ check: setup site  ## style, types, layers, names, and the links of the document
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/pytest --quiet tests/laws/test_names.py
 site: setup  ## the documentation as a site: site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=. $(BIN)/zensical build --strict
 quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs

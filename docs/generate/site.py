@@ -1,17 +1,75 @@
-"""A hook of MkDocs (``mkdocs.yml``): long names in the tables of the site get places where a line may end."""
+"""A Markdown extension of the site (``zensical.toml``): codes and commands are links, long names in tables can break.
+
+The links are not in the Markdown, which is read in the repository and by ``ckpt``'s own tests too.
+"""
 
 import re
-from typing import Any
+from functools import cache
+from pathlib import Path
 
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.postprocessors import Postprocessor
+from pymdownx.slugs import slugify
+
+DOCS = Path(__file__).parent.parent
+_UNTOUCHED = re.compile(r"<(a|pre|h[1-6])\b.*?</\1>", re.S)
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.S)
 _CODE = re.compile(r"(?<=<code>)[^<]+(?=</code>)")
+_NAMED = re.compile(r"<code>(?:(CKPT\d{3})\b|(ckpt [a-z-]+(?: [a-z-]+)?))[^<]*</code>|\b(CKPT\d{3})\b")
 _NAME = re.compile(r"[\w.&;/-]{16,}")  # what is longer than a column of a narrow table
 _LISTS = re.compile(r"\w+(?:\[\]){2,}")  # a browser would end a line between "[]" and "[]"
 
 
-def on_page_content(html: str, **_: Any) -> str:
-    """Return a page with such places in its tables."""
+class SiteExtension(Extension):
+    """Links and places for line ends, put into the HTML of a page."""
+
+    def extendMarkdown(self, md: Markdown) -> None:
+        """Register it after all that makes HTML."""
+        md.postprocessors.register(_Site(md), "site", 0)
+
+
+class _Site(Postprocessor):
+    def run(self, text: str) -> str:
+        assert self.md
+        context = next((one for one in self.md.preprocessors if hasattr(one, "page")), None)  # Zensical's
+        return site_html(text, context.page.path if context else "index.md")
+
+
+def site_html(html: str, page: str) -> str:
+    """Return the HTML of ``page``, its path below ``docs/``, with links and places for line ends."""
+    up = "../" * page.count("/")
+    linked, end = [], 0
+    for untouched in _UNTOUCHED.finditer(html):
+        linked += [link_names(html[end : untouched.start()], up), untouched[0]]
+        end = untouched.end()
+    html = "".join([*linked, link_names(html[end:], up)])
     return _CELL.sub(lambda cell: _CODE.sub(lambda code: break_names(code[0]), cell[0]), html)
+
+
+def link_names(html: str, up: str = "") -> str:
+    """Make each code of a finding, and each command, a link.
+
+    >>> link_names("see <code>ckpt scan</code>")
+    'see <a href="commands.html#ckpt-scan"><code>ckpt scan</code></a>'
+    """
+    return _NAMED.sub(lambda named: _linked(named, up), html)
+
+
+def _linked(named: re.Match[str], up: str) -> str:
+    code, command = named[1] or named[3], named[2]
+    words = [code] if code else [command, command.rsplit(" ", 1)[0]]
+    page = "findings" if code else "commands"
+    target = next((_headings(page)[word] for word in words if word in _headings(page)), None)
+    return f'<a href="{up}{page}.html#{target}">{named[0]}</a>' if target else named[0]
+
+
+@cache
+def _headings(page: str) -> dict[str, str]:
+    """The anchors of a page: by the code or the command that a heading begins with."""
+    titles = re.findall(r"^###? (.+)$", (DOCS / f"{page}.md").read_text(), re.M)
+    anchor = slugify(case="lower")
+    return {(title.split()[0] if title.startswith("CKPT") else title): anchor(title, "-") for title in titles}
 
 
 def break_names(text: str) -> str:
@@ -24,3 +82,8 @@ def break_names(text: str) -> str:
     """
     places = _NAME.sub(lambda name: re.sub(r"([_./])(?=\w)", r"\1<wbr>", name[0]), text)
     return _LISTS.sub(r'<span style="white-space: nowrap">\g<0></span>', places)
+
+
+def makeExtension(**_: object) -> SiteExtension:
+    """Return the extension for Markdown."""
+    return SiteExtension()

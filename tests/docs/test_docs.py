@@ -1,8 +1,10 @@
 """What is written is what is so: pages compared with the code, commands shown compared with what they print."""
 
 import ast
+import json
 import re
 import shlex
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -154,7 +156,7 @@ def test_restart_md_has_a_numbered_paragraph_for_every_rule() -> None:
 
 
 def test_links_outside_the_site_lead_somewhere() -> None:
-    """Inside it MkDocs looks, in ``make check``: at pages, at anchors, and whether the navigation has each page."""
+    """Inside it ``make site`` looks, in ``make check``: at pages and at anchors."""
     broken = []
     for page in [README, *(ROOT / name for name in ("CONTRIBUTING.md", "tests/README.md", "benchmarks/README.md"))]:
         text = re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
@@ -162,6 +164,16 @@ def test_links_outside_the_site_lead_somewhere() -> None:
             if "://" not in target and not (page.parent / target).exists():
                 broken.append(f"{page.name}: {target}")
     assert broken == []
+
+
+def test_the_navigation_of_the_site_has_each_page_once() -> None:
+    """Zensical, even when strict, says nothing of a page that is missing there, nor of one that does not exist."""
+    project = tomllib.loads(read(ROOT / "zensical.toml"))["project"]
+    shown = re.findall(r'"([^"]+\.md)"', json.dumps(project["nav"]))
+    pages = {str(page.relative_to(DOCS)) for page in [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")]}
+    assert sorted(shown) == sorted(
+        page for page in pages if not page.startswith(tuple(project["exclude_docs"].split()))
+    )
 
 
 def test_paths_that_pages_name_exist() -> None:
