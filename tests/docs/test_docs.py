@@ -141,6 +141,17 @@ def test_every_command_and_option_says_what_it_does(app: Any) -> None:
 # Pages.
 
 
+def test_the_skill_says_of_each_command_whether_it_writes(app: Any) -> None:
+    listed = re.findall(r"^(They only read|These print|These write)(.*)\.$", read(DOCS / "SKILL.md"), re.MULTILINE)
+    read_only, plans, writes = (
+        {name for name in re.findall("`([a-z -]+)`", text) if name[0] != "-"} for _, text in listed
+    )
+    takes = options_of(app)
+    assert writes == {name for name, flags in takes.items() if "--plan" in flags}
+    assert plans == {name for name, flags in takes.items() if "--apply" in flags} - writes
+    assert read_only == {name for name in takes if name != "offsets commit"} - plans - writes
+
+
 def test_restart_md_explains_every_outcome_and_version() -> None:
     page = read(DOCS / "restart.md")
     assert [word for word in Outcome if f"| `{word}` |" not in page] == []
