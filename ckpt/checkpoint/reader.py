@@ -13,13 +13,13 @@ from ckpt.checkpoint.checkpoint import (
     JUDGED,
     METADATA,
     OFFSETS,
-    PARTS,
     SKIPPED,
     SOURCES,
     Checkpoint,
     Log,
 )
 from ckpt.checkpoint.pipelines import find_live_versions, find_version, list_if_there, parse_flow, parse_version
+from ckpt.checkpoint.recognised import describe_other, find_parts, is_checkpoint, made_by_spark
 from ckpt.checkpoint.renamed import find_renamed
 from ckpt.checkpoint.sources import file_logs
 from ckpt.checkpoint.sources.kafka import is_kafka
@@ -185,7 +185,7 @@ def open_live_version(uri: str, storage_options: Mapping[str, str]) -> Root:
     """
     storage = open_storage(uri, storage_options)
     top = storage.list_level()
-    live = () if _has_parts(top) else find_live_versions(storage, top)
+    live = () if find_parts(top) else find_live_versions(storage, top)
     return storage.below(live[0]) if len(live) == 1 else storage
 
 
@@ -217,7 +217,7 @@ def read_checkpoint(
             refuse_unread(checkpoint)
         return checkpoint
     top = _list_top(storage)
-    if not _has_parts(top):
+    if not find_parts(top) or made_by_spark(storage, top) is False:
         _must_be_new(storage, top)
     with _without_collector():
         look = storage.list_readable if look_only else storage.list_tree
@@ -244,10 +244,6 @@ def _list_top(storage: Storage) -> Folder:
             f"{storage.uri} is a file, and its name is that of a version of the flow: runs of the pipeline use the "
             "highest one, so they fail if that is this file; move it away"
         ) from error
-
-
-def _has_parts(top: Folder) -> bool:
-    return any(part in top.folders or part in top.files for part in PARTS)
 
 
 def _is_torn(checkpoint: Checkpoint) -> bool:
@@ -278,15 +274,16 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
         error = NotACheckpoint(f"{storage.uri}: not a checkpoint; {_name_versions(storage.uri, live)}")
         error.live = live
         raise error
-    inside = {name: storage.list_level(name) for name in sorted(top.folders)[:_LOOK_BELOW]}
-    below = [name for name, inner in inside.items() if OFFSETS in inner.folders or METADATA in inner.files]
-    hint = "use the folder that contains offsets/ and commits/"
+    looks = ((name, storage.list_level(name)) for name in sorted(top.folders)[:_LOOK_BELOW])
+    below = [name for name, inner in looks if is_checkpoint(storage, inner, name)]
+    hint = describe_other(storage, top) or "use the folder that contains offsets/ and commits/"
+    why = "no file in it is one of a checkpoint" if find_parts(top) else "it has no offsets/, commits/ or metadata"
     flow = parse_flow(storage.uri)
     if flow is not None and flow[1] is None and len(flow[0].table.split(".")) > 1:
         hint = "it is a flow of a pipeline without a version: its next run begins version 0, from nothing"
     elif below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
-    raise NotACheckpoint(f"{storage.uri}: not a checkpoint (it has no offsets/, commits/ or metadata); {hint}")
+    raise NotACheckpoint(f"{storage.uri}: not a checkpoint ({why}); {hint}")
 
 
 def _name_versions(uri: str, live: Sequence[str]) -> str:

@@ -11,12 +11,12 @@ from os import PathLike, fspath
 from typing import Annotated, Any
 
 from ckpt.advice import Option, words
-from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, PARTS
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import look_beside, read_checkpoint
+from ckpt.checkpoint.recognised import is_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
-from ckpt.checkpoint.state.folders import sort_numbers
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
@@ -41,7 +41,6 @@ from ckpt.versions import __version__
 
 _AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_PARTS = frozenset((OFFSETS, COMMITS, METADATA, SOURCES, STATE))
 _TABLES = frozenset(("_delta_log", "_spark_metadata"))  # a Delta table, the output of a file sink
 _NEVER = _TABLES | {"_temporary", ".hoodie"}  # folders that hold no checkpoint
 _FOLDERS_AT_ONCE = 32  # folders of a remote root that are listed side by side
@@ -77,14 +76,6 @@ class _Search:
             self.unlisted.append((folder, str(error)))
         return None
 
-    def is_checkpoint(self, folder: str, level: Folder) -> bool:
-        """Tell whether a start finds something: logs, metadata, or state or sources with numbered folders."""
-        if METADATA in level.files or not level.folders.isdisjoint((OFFSETS, COMMITS)):
-            return True
-        left = sorted(level.folders & {STATE, SOURCES})
-        inside = (self.list_folder(_join(folder, name)) for name in left)
-        return any(below is not None and sort_numbers(below.folders) for below in inside)
-
     def find_versions(self, folder: str, level: Folder) -> tuple[str, ...]:
         """List the versions of a flow of a declarative pipeline; none for any other folder."""
         parsed = parse_flow(self.root.below(folder).uri)
@@ -99,9 +90,9 @@ class _Search:
             self.checkpoints += [_join(folder, name) for name in live]
             return []
         left_out = set(_NEVER)
-        if self.is_checkpoint(folder, level):
+        if is_checkpoint(self.root, level, folder):
             self.checkpoints.append(folder)
-            left_out |= _PARTS
+            left_out.update(PARTS)
         table = not level.folders.isdisjoint(_TABLES)
         chosen = (name for name in sorted(level.folders - left_out) if not (table and "=" in name))
         return [(_join(folder, name), name in level.links) for name in chosen]

@@ -115,7 +115,7 @@ def test_state_and_partitions_of_tables_are_not_listed(tmp_path: Path, monkeypat
 
     discover(storage)
 
-    inside = [path for path in listed if {"offsets", "commits", "state", "_delta_log"} & set(path.split("/"))]
+    inside = [path for path in listed if {"state", "_delta_log"} & set(path.split("/"))]
     assert inside == []
     assert "tables/orders/_checkpoints" in listed
     assert "tables/orders/day=2026-11-22" not in listed
