@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import ckpt
-from ckpt.formats.rows.changelog import changes_of
+from ckpt.formats.changelog import changes_of
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.sst import first_keys
 from ckpt.formats.statefiles import LZ4

@@ -6,7 +6,6 @@ import ckpt
 from ckpt.advice import Option
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.errors import UsageError, must_choose_reading
-from ckpt.live.kind import source_options
 from ckpt.restart.findings import Asked
 from ckpt.storage.locations import name_everywhere
 
@@ -52,7 +51,11 @@ def inspect(
     if not deep and (typed := [option for option, word in run.words.items() if word]):
         raise UsageError.of("{option} is for {--deep}", option=Option(typed[0]))
     must_choose_reading(deep=deep, names_only=names_only)
-    reader = source_options(source_option or ())
+    reader = {}
+    if source_option:
+        from ckpt.live.kind import source_options  # not at the top: most looks ask no source
+
+        reader = source_options(source_option)
     opened = open_deep(checkpoint, storage_options, batches, run, quiet=common.quiet) if deep else checkpoint
     inspection = ckpt.inspect(
         opened,

@@ -153,7 +153,7 @@ def _first_keys(file: NeededFile, content: bytes) -> Iterator[bytes]:
             yield from islice(first_keys(content), _KEYS)
         elif file.codec == LZ4 and file.kind in _STREAMS:
             from ckpt.formats.blockstream import Pieces, Stream
-            from ckpt.formats.rows.changelog import changes_of
+            from ckpt.formats.changelog import changes_of
 
             block = next(Stream().blocks(Pieces(iter([content]))), b"")
             records = islice(changes_of(block), _KEYS)

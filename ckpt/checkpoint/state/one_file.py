@@ -192,7 +192,7 @@ class _File:
         """Tell whether the records lead to their end within the blocks that can be read."""
         if stream.length > _LARGEST_ODD:
             return False
-        from ckpt.formats.rows.changelog import leads_to_end  # not at the top: it needs the packages of ``native``
+        from ckpt.formats.changelog import leads_to_end  # few files have an odd end
 
         again = Stream()
         good = self._storage.read_range(self._file.path, 0, stream.end)

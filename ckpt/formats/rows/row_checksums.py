@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ckpt.errors import LeftToSpark, Unfit
+from ckpt.formats.changelog import ChangelogRecord
 from ckpt.formats.checksums import crc32c
-from ckpt.formats.rows.changelog import ChangelogRecord
 from ckpt.formats.rows.hdfs import lengths_of
 from ckpt.formats.statefiles import RecordType
 

@@ -21,9 +21,9 @@ from ckpt.checkpoint.state.chains import Chain, WantedVersion
 from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import LeftToSpark, Undecodable, UsageError
+from ckpt.formats.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
 from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.hdfs import find_rows, records_of
 from ckpt.formats.rows.keys import keys_of

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
+from ckpt.formats.changelog import Overlay, Pairs, changes_of
 from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.rocksdb import ZipTooLarge, parse_metadata, read_zip
-from ckpt.formats.rows.changelog import Overlay, Pairs, changes_of
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.rocksdb import CURRENT, OpenSnapshot, open_database
 from ckpt.formats.rows.row_checksums import plain_changes, plain_value

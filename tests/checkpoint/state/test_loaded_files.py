@@ -180,8 +180,9 @@ find = importlib.machinery.PathFinder.find_spec
 missing = ("xxhash", "google_crc32c", "numpy", "rocksdict")
 importlib.machinery.PathFinder.find_spec = lambda name, *a, **k: None if name in missing else find(name, *a, **k)
 import ckpt
-for sample in sys.argv[1:]:
-    print(ckpt.inspect(sample).not_read)
+for checkpoint in sys.argv[1:]:
+    found = ckpt.inspect(checkpoint)
+    print(found.not_read, *sorted({rated.code for rated in found.findings if str(rated.severity) == "error"}))
 try:
     ckpt.inspect(sys.argv[1], deep=True)
 except ckpt.CkptError as error:
@@ -189,12 +190,16 @@ except ckpt.CkptError as error:
 """
 
 
-def test_a_look_needs_no_package_of_an_extra() -> None:
-    samples = [str(SAMPLES / name) for name in (DELTAS, ZIPS)]
-    run = subprocess.run([sys.executable, "-c", _WITHOUT, *samples], capture_output=True, text=True, check=True)
+def test_a_look_needs_no_package_of_an_extra(copy_of: CopyOf) -> None:
+    exchanged = copy_of(DELTAS)
+    state = exchanged / "state" / "0"
+    for old, new in (("0", "other"), ("1", "0"), ("other", "1")):
+        (state / old).rename(state / new)
+    looks = [str(SAMPLES / DELTAS), str(SAMPLES / ZIPS), str(exchanged)]
+    run = subprocess.run([sys.executable, "-c", _WITHOUT, *looks], capture_output=True, text=True, check=True)
 
     *read, refused = run.stdout.splitlines()
-    assert read == ["NotRead(files=0, bytes=0)"] * 2
+    assert read == ["NotRead(files=0, bytes=0)"] * 2 + ["NotRead(files=0, bytes=0) CKPT324 CKPT330"]
     assert "native]" in refused
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ckpt.errors import LeftToSpark, Undecodable
+from ckpt.formats.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
 from ckpt.formats.compression import store_block
 from ckpt.formats.rows import avro
-from ckpt.formats.rows.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.hdfs import find_key, keep_newest, records_of
 from ckpt.formats.rows.partitions import partitions_of

@@ -8,7 +8,7 @@ import google_crc32c
 import pytest
 
 from ckpt.errors import LeftToSpark, Undecodable
-from ckpt.formats.rows.changelog import ChangelogRecord
+from ckpt.formats.changelog import ChangelogRecord
 from ckpt.formats.rows.hdfs import records_of
 from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value, write_checksum, write_removed
 from ckpt.formats.statefiles import RecordType

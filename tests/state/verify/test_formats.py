@@ -10,8 +10,8 @@ from ckpt.checkpoint.state.needed_files import NeededFile
 from ckpt.checkpoint.state.one_file import check_file
 from ckpt.formats import compression
 from ckpt.formats.blockstream import Pieces
+from ckpt.formats.changelog import leads_to_end
 from ckpt.formats.compression import Corrupt
-from ckpt.formats.rows.changelog import leads_to_end
 from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import Ending, judge_stream
