@@ -22,7 +22,7 @@ OTHER_COLUMNS = ("--from-query", "old.json", "--accept-from-now-on", "--jobs", "
 RUNS = {  # the most calls that a command may make
     ("inspect", AGGREGATION): 0,
     ("inspect", str(SAMPLES / "aggregation-rocksdb-4.2")): 0,
-    ("preflight", FILE_SOURCE, "--sources", "--expect", "query.json"): 2,
+    ("preflight", FILE_SOURCE, "--sources", "--source-options", "0.path=.", "--expect", "query.json"): 2,
     ("rewind", AGGREGATION, "--to-batch", "7"): 22,  # parts of texts, about sinks
     ("repair-async", str(SAMPLES / "async-kafka-4.2")): 0,
     ("copy", AGGREGATION, "new"): 0,
