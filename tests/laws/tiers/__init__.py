@@ -4,7 +4,9 @@ Such a test finds a `java` that refuses to run and records the attempt, and `tes
 start anything. Either attempt fails the test, even where the test itself takes it for a missing Java and skips.
 """
 
+import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +22,19 @@ _FIXTURES = {
     "service": {"azure_uri", "cluster", "gcs_uri", "hdfs", "hdfs_uri", "kafka", "s3", "s3_uri"},
 }
 """Fixtures that several tests share, so that one test's marker could hide that another has none."""
+
+
+_FOLDER, _NUMBERS = pytest.StashKey[str](), itertools.count()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """One folder for the records of all tests: one for each of them takes as long as a small test."""
+    session.stash[_FOLDER] = tempfile.mkdtemp(prefix="ckpt-tiers-")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove it."""
+    shutil.rmtree(session.stash[_FOLDER], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,10 +55,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Keep Java and services from a test that is marked neither `spark` nor `service`."""
     if any(item.iter_markers("spark")) or any(item.iter_markers("service")):
         return (yield)
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{_NO_JAVA / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-        with _environment({STARTED: f"{folder}/started", "JAVA_HOME": str(_NO_JAVA), "PATH": path}):
-            return (yield)
+    started = f"{item.session.stash[_FOLDER]}/{next(_NUMBERS)}"
+    path = f"{_NO_JAVA / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    with _environment({STARTED: started, "JAVA_HOME": str(_NO_JAVA), "PATH": path}):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
