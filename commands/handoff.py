@@ -31,7 +31,8 @@ def handoff(
     ckpt handoff /cp/orders
     ckpt handoff /cp/orders --snippet python
 
-    Exit status: 0 no row is lost or read again, 1 some rows are read again, 2 bad usage, 3 refused or could not read.
+    Exit status: 0 every row is read once, 1 rows are read again or state is lost, 2 bad
+    usage, 3 refused or could not read.
     """
     handoff = ckpt.handoff(checkpoint, storage_options=common.storage_options, batch=batch, sink=sink, snippet=snippet)
     if handoff.refused and snippet is not None and common.output is not Output.JSON:  # no page instead of code

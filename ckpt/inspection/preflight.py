@@ -30,6 +30,8 @@ from ckpt.versions import Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
+_OF_NO_STATE = (diagnoses.state.NO_STATE_FOLDER, diagnoses.state.STATE_SEEMS_LOST)
+"""Findings that say nothing of a query that is known to keep no state."""
 _NOT_IN_A_CHECKPOINT = words(
     "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, the output "
     "mode, filters, which columns are aggregated, the type of a join, or user code: a change of these is not seen "
@@ -125,6 +127,8 @@ def judge_start(
     compared = QueryComparison()
     if start.query and not checkpoint.links_out:
         compared = compare_query(start.query, checkpoint, spark or start.query.spark, start.old, start.answer)
+    if start.query and start.query.operators == ():
+        evidence = replace(evidence, findings=tuple(f for f in evidence.findings if f.diagnosis not in _OF_NO_STATE))
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
@@ -201,12 +205,8 @@ def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[F
 def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:
     failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
     stops = {finding.key for forecast in failing for finding in forecast.because}
-    known = start.query is not None and start.query.operators is not None  # whether the query keeps state
-    doubtful = (diagnoses.logs.BATCHES_VANISHED, *(() if known else (diagnoses.state.STATE_SEEMS_LOST,)))
     return tuple(
-        rated
-        for rated in inspection.findings
-        if rated.severity is Severity.ERROR or rated.finding.key in stops or rated.finding.diagnosis in doubtful
+        rated for rated in inspection.findings if rated.severity is Severity.ERROR or rated.finding.key in stops
     )
 
 

@@ -149,6 +149,10 @@ def _spell_none_runs(forecasts: Sequence[Forecast], which: str, but: str, cause:
         return f"Will not restart{which}{but}: {_name_reason(forecasts[-1])}"
     if outcomes == {Outcome.REFUSED}:
         return f"Will not restart{which} with asynchronous progress tracking{but}: it is for stateless queries"
+    again = forecasts[0].if_lenient
+    if again is not None and all(f.if_lenient == again for f in forecasts):
+        by_option = f"with failOnDataLoss, its default; with failOnDataLoss=false it runs batch {again} again"
+        return f"Will not restart {by_option}{but}{_after_colon(cause)}"
     if outcomes <= {Outcome.UNKNOWN}:
         return f"Unknown what a start will do{but}{_after_colon(cause)}"
     how = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
@@ -176,6 +180,9 @@ def outcome_words(forecast: Forecast) -> str:
         Outcome.REFUSED: f"refused: {asynchronous if forecast.progress.in_micro_batches else _name_reason(forecast)}",
         Outcome.UNKNOWN: "not known to ckpt",
     }
+    if forecast.if_lenient is not None:
+        lenient = f"runs batch {forecast.if_lenient} again with failOnDataLoss=false"
+        return f"fails with failOnDataLoss, the default, and {lenient}"
     if forecast.outcome is not Outcome.RESUMES or not forecast.reexecutes:
         return words[forecast.outcome]
     if not forecast.progress.in_micro_batches:

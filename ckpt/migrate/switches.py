@@ -473,7 +473,8 @@ def migrate_real_time(
     version = parse_choice(Spark, spark, "spark")
     inspection = inspect(as_checkpoint(checkpoint, storage_options), (version,), Asked.REALTIME)
     start, uri = inspection.forecasts[0], inspection.checkpoint.uri
-    outcome, refused = _decide(_check_real_time(inspection.checkpoint, start), uri=uri, ends=outcome_words(start))
+    ends = "cannot be foreseen" if start.outcome is Outcome.UNKNOWN else outcome_words(start)
+    outcome, refused = _decide(_check_real_time(inspection.checkpoint, start), uri=uri, ends=ends)
     if outcome is RealTimeOutcome.NO_WAY:
         refused = plain(start.because[0].detail)
     return RealTimeMove(inspection, version, outcome, refused)

@@ -151,3 +151,4 @@ class Forecast(Record):
     never_run: tuple[int, ...] = ()  # planned batches that no start will run or replay
     lost: tuple[int, ...] = ()  # those of them that had rows, or may have had
     because: tuple[Finding, ...] = ()
+    if_lenient: int | None = None  # of an unknown outcome: with failOnDataLoss=false it runs this batch, else it fails

@@ -146,7 +146,11 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 error = messages.OFFSETS_REVERSED.format(*rows)
                 advice = BOOK.advise("offsets_reversed", latest=start.latest)
                 return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, advice)
-            return start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, advice)
+            answer = start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, advice)
+            by_option = moved and (moved.switched or moved.recreated) and len(end.sources) == 1  # one of Kafka
+            state = start.checkpoint.state
+            loads = state is None or not state.damages
+            return replace(answer, if_lenient=start.latest) if by_option and loads else answer
     return None
 
 
@@ -196,7 +200,7 @@ def _doubt(
 
 
 _KAFKA_BACK = (
-    "with failOnDataLoss, the default, the start fails (offset was changed from), and with failOnDataLoss=false it "
+    "with failOnDataLoss, the default, the start fails (offset was changed), and with failOnDataLoss=false it "
     "runs batch {} without these rows"
 )
 

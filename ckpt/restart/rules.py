@@ -44,7 +44,7 @@ def query_metadata(start: Start) -> Forecast | None:
         return start.fails(diagnoses.logs.UNREADABLE_METADATA, METADATA, detail, messages.NO_UUID)
     used = start.latest is not None or start.committed is not None
     if used and start.rules.needs_metadata:
-        detail = "the file is missing, though batches were planned"
+        detail = f"the file is missing, though batches were {'committed' if start.latest is None else 'planned'}"
         return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA)
     in_the_way = find_obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])

@@ -248,7 +248,7 @@ def show_outcome(text: str, tone: Tone, steps: Iterable[Step] = (), cause: str =
     """The first lines of a page: the outcome with its cause, and the command of the first step, or what to do."""
     yield Headline(text, tone)
     if cause:
-        yield Item(f"Cause: {cause}")
+        yield Item(cause)
     for step in [*steps][:1]:
         if before := join((*step.before, *([_ROWS[step.rows.cost]] if step.writes else []))):
             yield Item(before)

@@ -79,7 +79,7 @@ class ChangeReport(Report[Planned]):
 
     def nothing(self) -> str:
         """The headline where nothing is to be done."""
-        return f"{f'NOTHING TO {self.verb}' if self.plan.sound else 'OTHER PROBLEMS'}: {self.plan.why}"
+        return f"NOTHING TO {self.verb}: {self.plan.why}"
 
     def about_steps(self) -> str:
         """Fact about all steps."""
@@ -205,7 +205,8 @@ class ChangeReport(Report[Planned]):
         else:
             tone = Tone.WARNING if plan.steps and not receipt.applied else Tone.GOOD
         cause = None if self.changed else plan.inspection.cause
-        yield from show_outcome(self._describe_outcome(), tone, steps, cause.words if cause else "")
+        label = "Cause" if plan.steps or self._refusal is not None else "Another problem"
+        yield from show_outcome(self._describe_outcome(), tone, steps, f"{label}: {cause.words}" if cause else "")
 
     def _describe_outcome(self) -> str:
         if self._refusal is not None:

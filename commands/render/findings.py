@@ -69,7 +69,8 @@ def _advise_usual_start(inspection: Inspection) -> Advice:
     far = AS_FAR_AS_NAMES if inspection.not_read else ""
     start = do(Do.START, words("nothing to repair{far}; start the query {how}", far=far, how=how), rows=NO_ROWS)
     latest = checkpoint.offsets.latest
-    if latest not in inspection.uncommitted or not inspection.asked.in_micro_batches:
+    skips = latest in inspection.uncommitted and latest != 0 and checkpoint.stateful is not None  # others are refused
+    if not skips or not inspection.asked.in_micro_batches:
         return advise(start)
     stateless = " and the query keeps no state" if checkpoint.state is None else ""
     fails = f"If batch {latest} fails every time{stateless}"

@@ -47,7 +47,7 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     exact: Annotated[bool, "neither refused nor doubtful"]
     doubts: Annotated[Sentences, "why rows may be read twice"]
-    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue"]
+    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue with all their state"]
     sources: Annotated[
         tuple[Annotated[_Source, "the position of each at the end of the batch"], ...],
         "in the order of the query; empty if the batch itself is refused",
@@ -64,7 +64,7 @@ class HandoffReport(Report[Handoff]):
     def exit(self) -> Exit:
         if self.record.refused:
             return Exit.FAILED
-        return Exit.OK if self.record.exact else Exit.FOUND
+        return Exit.OK if self.record.exact and not self.record.state_lost else Exit.FOUND
 
     @property
     def _rows(self) -> RowsEffect:
@@ -88,13 +88,15 @@ class HandoffReport(Report[Handoff]):
 def _show_headline(handoff: Handoff) -> Iterator[Block]:
     if handoff.refused:
         yield Headline(f"NO HANDOFF: {handoff.refused}", Tone.ERROR)
-    elif handoff.exact:
+    elif handoff.exact and not handoff.state_lost:
         text = f"A NEW QUERY CAN CONTINUE exactly after batch {handoff.batch}, the last that was planned"
         yield Headline(text, Tone.GOOD)
     else:
         begun = any(start.begin is StartingPoint.FROM_ZERO for start in handoff.sources)
-        but = "but NOT ALL SOURCES CAN: some START OVER" if begun else "but MAY READ ROWS AGAIN"
-        yield Headline(f"A NEW QUERY CAN CONTINUE after batch {handoff.batch}, {but}", Tone.WARNING)
+        but = ["WITH EMPTY STATE"] if handoff.state_lost else []
+        if not handoff.exact:
+            but.append("NOT ALL SOURCES CAN: some START OVER" if begun else "MAY READ ROWS AGAIN")
+        yield Headline(f"A NEW QUERY CAN CONTINUE after batch {handoff.batch}, but {', and '.join(but)}", Tone.WARNING)
     yield from bullets(handoff.doubts)
 
 
@@ -152,7 +154,10 @@ def _show_sinks(handoff: Handoff) -> Iterator[Block]:
 
 def _show_next(handoff: Handoff) -> Iterator[Block]:
     path = handoff.inspection.checkpoint.uri
-    if handoff.refused:
+    if handoff.refused and handoff.possible and not handoff.sources:
+        earlier = call("handoff", path).but(batch=handoff.possible[-1][1])
+        yield Next((run(earlier, words("See how a new query continues after an earlier batch.")),))
+    elif handoff.refused:
         yield Next(BOOK.advise("see_what_is_there", uri=path).steps)
     else:
         code = call("handoff", path).but(batch=handoff.batch, snippet="python")

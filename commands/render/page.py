@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckpt.advice import Code, Hole, Option, join, words
-from ckpt.checkpoint.history import Pattern
+from ckpt.checkpoint.history import Pattern, rate_sources
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import Advance, Unit
-from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, kind_of
+from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, kind_of, source_views
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
@@ -107,14 +107,18 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
         yield Title(name, (*of, "empty"))
         yield from show_flow(inspection)
         return
-    kinds = [_name_kind(source, inspection) for source in inspection.sources]
-    has = f"{plural(len(kinds), 'source')} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
+    older = max(checkpoint.offsets.records, default=None)  # where the newest offsets cannot be read
+    log, until = checkpoint.offsets.readable(older), "" if inspection.sources else f" in batch {older}"
+    views = inspection.sources or (source_views(log, rate_sources(checkpoint)) if log else ())
+    kinds = [_name_kind(source, inspection) for source in views]
+    has = f"{plural(len(kinds), 'source')}{until} ({', '.join(sorted(set(kinds)))})" if kinds else "sources unknown"
     never = "stateless" if inspection.pattern is Pattern.ASYNC_PROGRESS else "no state/ folder"
     keeps = {True: "stateful", False: never, None: "stateful or not: unknown"}[checkpoint.stateful]
     continuous = ["continuous processing"] if checkpoint.kind is Kind.CONTINUOUS else []
     latest = checkpoint.offsets.readable(checkpoint.offsets.latest)
     when = f", {instant(latest.metadata.timestamp_ms)}" if latest and latest.metadata else ""
-    none = "batches unknown" if checkpoint.links_out else "no batch planned"
+    ran = checkpoint.commits.ids
+    none = "batches unknown" if checkpoint.links_out else "batches without offsets" if ran else "no batch planned"
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else none
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
     of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]

@@ -35,15 +35,12 @@ class RelocationReport(ChangeReport[RelocationPlan]):
     keys = RelocationDocument
     done = "RELOCATED: {report.afterwards}"
     planned = "afterwards, {report.afterwards}"
+    verb = "RELOCATE"
     modes = (Progress.SYNC,)  # asynchronous tracking refuses state, and only state is relocated
 
     @property
     def afterwards(self) -> str:
         return f"opened as {self.plan.to}, it finds its schemas and {lower(self.plan.verdict_after)}"
-
-    def nothing(self) -> str:
-        other = "" if self.plan.sound else ", but there is another problem"
-        return f"NOTHING TO RELOCATE{other}: {self.plan.why}"
 
     def about_steps(self) -> str:
         if self.plan.to is None or not self.plan.recorded:

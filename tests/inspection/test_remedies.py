@@ -19,6 +19,7 @@ from ckpt.versions import NEWEST, Spark
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases.logs import REMEDIED, SAMPLE
+from tests.restart.oracle.cases.model import delete_logs
 from tests.support.places import ROOT, some_quick
 from tests.support.remedies import obey, remove
 from tests.support.spark.damage import DAMAGED
@@ -188,20 +189,29 @@ def test_lost_state_shows_in_batches_without_rows(ckpt: Ckpt, copy_of: CopyOf) -
     assert ckpt("rewind", checkpoint, "--to-batch", 0, "-o", "json").json()["refused"]
 
 
-def test_a_watermark_without_state_is_a_hold_until_the_query_is_known(ckpt: Ckpt, copy_of: CopyOf) -> None:
+def test_a_watermark_without_state_is_a_warning_until_the_query_is_known(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Most such queries keep no state, and the start of another one fails and harms nothing."""
     no_batch_without_rows = [{"op": "delete", "path": f"{log}/{i}"} for log in ("offsets", "commits") for i in range(8)]
     checkpoint = copy_of("windowed-aggregation-hdfs-4.2", *_WITHOUT_STATE, *no_batch_without_rows)
     (checkpoint / "offsets" / "9").write_text((checkpoint / "offsets" / "8").read_text().replace(":50,", ":60,"))
     looked = ckpt("inspect", checkpoint)
     assert (looked.exit_code, "CKPT328" in looked.stdout) == (1, True)
     assert "if the query keeps no state" in looked.stdout
-    hold = ckpt("preflight", checkpoint)
-    assert (hold.exit_code, "see CKPT328" in hold.stdout) == (1, True)
-    for operators, codes in (((), set()), ((DescribedOperator("stateStoreSave"),), {"CKPT434"}), (None, {"CKPT328"})):
+    read = open_checkpoint(str(checkpoint))
+    readiness = judge_start(read, PlannedStart())
+    assert readiness.go
+    assert IF_STATELESS in readiness.verdict
+    for operators, held, warned in (
+        ((), set(), set()),
+        ((DescribedOperator("stateStoreSave"),), {"CKPT434"}, {"CKPT328"}),
+        (None, set(), {"CKPT328"}),
+    ):
         source = DescribedSource("rate-micro-batch")
         query = QueryDescription(Spark("4.2"), "append", (source,), operators, None, None, {})
-        readiness = judge_start(open_checkpoint(str(checkpoint)), PlannedStart(query=query))
-        assert {rated.finding.diagnosis.code for rated in readiness.holds} == codes
+        readiness = judge_start(read, PlannedStart(query=query))
+        assert {rated.code for rated in readiness.holds} == held
+        assert {rated.code for rated in readiness.warnings} == warned
+        assert (IF_STATELESS in readiness.inspection.verdict) == bool(warned)
 
 
 def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -277,3 +287,14 @@ def test_offsets_that_were_edited_back_are_rewound(ckpt: Ckpt, copy_of: CopyOf) 
     (command,) = re.findall(r"`ckpt ([^`]*)`", remedy)
     assert ckpt(*shlex.split(command), "--accept-skip", "--accept-replay", "--apply", "--grace", "0").exit_code == 0
     assert ckpt("inspect", checkpoint).exit_code == 0
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_skip_is_advised_where_it_is_planned(kept: int, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Of the first batch it never is."""
+    damage = delete_logs(offsets=range(kept + 1, 6), commits=range(kept, 6))
+    checkpoint = copy_of("stateless-3.5", *damage)
+    advised = f"ckpt skip {checkpoint}" in ckpt("inspect", checkpoint).stdout
+    assert advised == (kept > 0) == (ckpt("skip", checkpoint).exit_code == 1)
+    read = ckpt("state", "show", checkpoint).stderr
+    assert ("no batch is committed" in read, "a loss for any other" in read) == (not kept, bool(kept))

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ckpt import Inspection, inspect
-from ckpt.advice import Do
+from ckpt.advice import Call, Do, Hole
+from ckpt.advice.spelling import list_words
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.restart.findings import Severity
@@ -309,6 +310,32 @@ def _judge_position(announced: str, done: int | None, start: int | None) -> Iter
         yield f"rows from {done} to {start} are never read, and {announced} was announced"
     if start < done and announced == "none":
         yield f"rows from {start} to {done} are read again, and {announced} was announced"
+
+
+def refused_offers(checkpoint: Path) -> dict[str, str]:
+    """The commands that the page of a checkpoint, and those that it leads to, offer here, and that refuse; and why.
+
+    Not those that a person completes (``URI``), and none that changes the checkpoint.
+    """
+    place, refused = str(checkpoint), {}
+    advised = (rated.advice for rated in look(checkpoint).troubles if rated.advice)
+    parts = (part for advice in advised for step in advice.all_steps() for part in (*step.what.parts, step.do))
+    own = [("ckpt", "inspect", place), ("ckpt", "offsets", "show", place)]
+    todo = [*own, *(list_words(part) for part in parts if isinstance(part, Call) and part.arguments)]
+    seen = set[tuple[str, ...]]()
+    while todo:
+        words = todo.pop(0)
+        if words in seen or "--apply" in words or {*words} & {*Hole} - {Hole.NEW.value}:
+            continue
+        seen.add(words)
+        new = str(checkpoint.with_name("new"))
+        result = invoke(*(new if word == Hole.NEW else word for word in words[1:]), "-o", "json")
+        document = json.loads(result.stdout or "{}")
+        if result.exit_code == 3 and words not in own:
+            refused[" ".join(words)] = document.get("refused") or result.stderr
+        if Hole.NEW not in words:
+            todo += [tuple(step["command"]) for step in document.get("next", ()) if step["command"]]
+    return refused
 
 
 def oracle_cases() -> list[Case]:

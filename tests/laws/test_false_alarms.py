@@ -1,5 +1,7 @@
 """Statements that were false alarms, each on the kind of checkpoint on which it was seen."""
 
+import json
+
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
@@ -235,3 +237,18 @@ def test_a_file_reader_that_is_joined_with_itself_has_one_log(ckpt: Ckpt, copy_o
     first, second = told["sources"]
     assert first["seen"] == second["seen"]
     assert len(first["seen"]) == 12
+
+
+def test_a_commit_of_spark_2_3_was_not_truncated(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Spark 2.1 to 2.3 wrote `{}`; the policy of watermarks is recorded since 2.4."""
+    written = write("commits/5", "v1\n{}")
+    assert "CKPT110" in codes(ckpt, copy_of("stateless-3.5", written))
+    old = copy_of("stateless-3.5", written, to="old")
+    for path in (old / "offsets").glob("[0-9]*"):
+        version, metadata, *sources = path.read_text().split("\n")
+        recorded = json.loads(metadata)
+        kept = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
+        recorded["conf"] = {name: recorded["conf"][name] for name in kept}
+        path.write_text("\n".join((version, json.dumps(recorded), *sources)))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    assert "CKPT110" not in codes(ckpt, old)

@@ -28,11 +28,13 @@ from tests.laws.next_obeyed import (
     obey,
     obey_with_copy,
     oracle_cases,
+    refused_offers,
     run,
     tell,
     unsafe,
 )
 from tests.restart.oracle.cases import Case
+from tests.restart.oracle.cases.model import Mutation, delete, delete_logs, write
 from tests.support.places import SAMPLE_NAMES
 from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
@@ -128,6 +130,34 @@ def test_a_finding_asks_for_a_copy_only_where_repair_has_no_plan(case: Case, tmp
 def test_every_finding_asks_for_a_copy_only_where_repair_has_no_plan(tmp_path: Path) -> None:
     helped = {case.name: _helped_without_copy(case, tmp_path / str(number)) for number, case in enumerate(_ALL)}
     assert {name: codes for name, codes in helped.items() if codes} == {}
+
+
+_FOUND: dict[str, tuple[str, list[Mutation]]] = {
+    "no file of state": ("aggregation-hdfs-3.5", [{"op": "delete_tree", "path": f"state/0/{p}"} for p in (0, 1)]),
+    "no file of some state": ("join-hdfs-3.5", [{"op": "delete_tree", "path": "state/0/0"}]),
+    "no state/": ("windowed-aggregation-hdfs-4.2", [{"op": "delete_tree", "path": "state"}]),
+    "first batch": ("stateless-4.2", delete_logs(range(1, 6), range(6))),
+    "newest offsets empty": ("kafka-4.2", [write("offsets/5", ""), *delete("commits/5")]),
+    "commits only": ("stateless-4.2", [*delete_logs(range(6), []), *delete("metadata")]),
+    "a number": ("delta-4.2", [write("offsets/5", "v1\n{}\n12")]),
+}
+"""Kinds of damage that checkpoints of other people have, and whose pages led in a circle."""
+
+
+@pytest.mark.parametrize("found", _FOUND)
+def test_no_offer_is_refused(found: str, copy_of: CopyOf) -> None:
+    sample, damage = _FOUND[found]
+    assert refused_offers(copy_of(sample, *damage)) == {}
+
+
+@pytest.mark.slow
+def test_no_offer_is_refused_on_any_damage(tmp_path: Path) -> None:
+    refused = {}
+    for number, case in enumerate(_ALL):
+        checkpoint = mutations.copy_of(case.folder, tmp_path / str(number), case.mutations)
+        refused[case.name] = refused_offers(checkpoint)
+        shutil.rmtree(checkpoint)
+    assert {name: offers for name, offers in refused.items() if offers} == {}
 
 
 _UNDECIDED = {

@@ -54,6 +54,7 @@ class Position:
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
     refused: str | None = None  # why no option says it
     begins_known: bool = True  # the log has where the batch begins
+    begins_anew: bool = True  # a new query can begin at its end, by an option or otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,9 @@ def _list_positions(checkpoint: Checkpoint, batch: int) -> Iterator[Position]:
         start = view.start_after(StartFacts(recreated=find_recreated_topics(checkpoint, batch, number)))
         refused = start.refused or (None if start.options else " ".join(start.conditions))
         conditions = start.conditions if start.options else ()
-        yield Position(view, reads, _count_rows(reads, first=batch == 0), start.options, conditions, refused, known)
+        rows = _count_rows(reads, first=batch == 0)
+        anew = not view.start_after(StartFacts(seen=())).refused  # what handoff then reads, the files of a source
+        yield Position(view, reads, rows, start.options, conditions, refused, known, anew)
 
 
 def _count_rows(reads: SourceRange, *, first: bool) -> int | None:

@@ -276,8 +276,8 @@ def plan_rewind(
     plan = check_fix(plan, storage, must_run_first(to_batch + 1))
     if plan.refused is None:
         return plan
-    possible = "judging by names, batches to go back to are"
-    refused = words("{why}; {possible} {names}", why=plan.refused, possible=possible, names=_spell_batches(batches))
+    possible, names = "Batches to go back to, judging by names", _spell_batches(batches)
+    refused = words("{why}. {possible}: {names}", why=plan.refused, possible=possible, names=names)
     return replace(plan, refused=refused)
 
 

@@ -137,8 +137,8 @@ def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find the newest commit without a watermark, in a checkpoint of a Spark that always writes one (2.4 and later)."""
-    commit = checkpoint.commits.newest
-    if commit is not None and commit.next_watermark_ms is None and checkpoint.conf:
+    commit, since_2_4 = checkpoint.commits.newest, settings.WATERMARK_POLICY in checkpoint.conf
+    if commit is not None and commit.next_watermark_ms is None and since_2_4:
         path = f"commits/{checkpoint.commits.latest}"
         yield Finding(diagnoses.logs.COMMIT_CUT_SHORT, path, "it records no watermark")
 

@@ -20,7 +20,7 @@ from ckpt.live.sink.reader import find_kind
 from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_sources
-from ckpt.model import Kind, Location, QueryMetadata, Unreadable
+from ckpt.model import DamageKind, Kind, Location, QueryMetadata, Unreadable
 from ckpt.restart.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.restart.sinks import SINKS, Seen, Sink
 from ckpt.storage import open_storage
@@ -48,12 +48,13 @@ def describe_sinks(checkpoint: Checkpoint, batch: int, only: Sink | None = None)
 
 
 def list_doubts(
-    checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
+    inspection: Inspection, batch: int, starts: Sequence[SourceStart], *, newest_readable: bool
 ) -> Iterator[Words]:
     """Say why a new query that continues after a batch may read some rows twice.
 
     ``newest_readable`` says whether the state of the newest committed batch can be loaded in all partitions.
     """
+    checkpoint = inspection.checkpoint
     commits, latest = checkpoint.commits, checkpoint.offsets.latest
     newest = commits.ids[-1]
     if newest > batch:
@@ -61,7 +62,9 @@ def list_doubts(
         yield BOOK.text("handoff_committed_later", newest=newest, why=why, batch=batch)
     earliest = [start.view for start in starts if start.begin is StartingPoint.EARLIEST]
     if latest is not None and latest > max(batch, newest):
-        yield BOOK.text("handoff_ends_before" if earliest else "handoff_once_more", latest=latest)
+        finishes = any(start.outcome.runs and start.batch_id == latest for start in inspection.counted)
+        once_more = BOOK.text("handoff_once_more") if finishes else Words()
+        yield BOOK.text("handoff_ends_before" if earliest else "handoff_unfinished", latest=latest, once_more=once_more)
     for view in earliest:
         yield BOOK.text("handoff_topic_recreated", index=view.index, kind=view.type, batch=batch)
     if mode := name_lagging_mode(checkpoint):
@@ -75,9 +78,11 @@ def _warn(inspection: Inspection, batch: int, *, state_readable: bool) -> Iterat
     """Give other warnings about continuing after a batch, also of rows that the old query had skipped before it."""
     checkpoint = inspection.checkpoint
     yield BOOK.text("handoff_stop")
-    if checkpoint.state is not None and not state_readable:
+    if not state_readable:
         yield BOOK.text("handoff_state_gone", batch=batch)
-    if checkpoint.stateful:
+    elif checkpoint.stateful is None:
+        yield BOOK.text("handoff_state_unseen")
+    elif checkpoint.stateful:
         yield BOOK.text("handoff_export_state", batch=batch, chosen=batch, uri=checkpoint.uri)
     commit = checkpoint.commits.readable(batch)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
@@ -122,6 +127,11 @@ class Handoff(Value):
     def exact(self) -> bool:
         """True if the new query reads every row after the batch, and the old one read none of them."""
         return self.refused is None and not self.doubts
+
+    @property
+    def state_lost(self) -> bool:
+        """True if a new query can continue, and not all state of the batch can be loaded."""
+        return self.refused is None and self.batch is not None and not contains(self.possible, self.batch)
 
 
 def handoff(
@@ -176,7 +186,7 @@ def handoff(
         sources=starts,
         later=tuple(_list_later(read, chosen)),
         sinks=describe_sinks(read, chosen, kind),
-        doubts=tuple(list_doubts(read, chosen, starts, newest_readable=newest_readable)),
+        doubts=tuple(list_doubts(inspection, chosen, starts, newest_readable=newest_readable)),
         warnings=tuple(_warn(inspection, chosen, state_readable=contains(possible, chosen))),
         refused=_refuse_sources(starts),
     )
@@ -186,18 +196,19 @@ def handoff(
 
 
 def _choose_batch(checkpoint: Checkpoint, possible: Ranges) -> int | None:
-    """Choose the newest committed batch, even without its offsets; an older one only where its state is lost."""
+    """Choose the newest committed batch, even without its offsets; an older one only where that has all state."""
     newest = next(iter(checkpoint.commits.ids[-1:]), None)
-    if checkpoint.offsets.readable(newest) is None:
+    if checkpoint.offsets.readable(newest) is None or not possible:
         return newest
-    return possible[-1][1] if possible else None
+    return possible[-1][1]
 
 
 def _find_possible(checkpoint: Checkpoint) -> Ranges:
     """Find the committed batches that have offsets, none that was seen unreadable, and state that can be loaded."""
     offsets = checkpoint.offsets
     ids = [i for i in checkpoint.commits.ids if i in offsets and not isinstance(offsets.entries.get(i), Unreadable)]
-    possible = ranges_of(ids)
+    lost = checkpoint.state and any(damage.kind is DamageKind.MISSING_STATE for damage in checkpoint.state.damages)
+    possible = () if lost else ranges_of(ids)
     for _, store in checkpoint.stores():
         possible = intersect(possible, store.readable_batches)
     return possible
@@ -225,8 +236,6 @@ def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> Word
 
 
 def _refuse_all(checkpoint: Checkpoint) -> Words:
-    if checkpoint.commits.ids:
-        return BOOK.text("handoff_no_state", uri=checkpoint.uri)
     began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
     name = "handoff_none_committed_from" if began else "handoff_none_committed"
     return BOOK.text(name, began=", ".join(began), latest=checkpoint.offsets.latest)

@@ -70,7 +70,8 @@ def choose_units(
     """
     units = state_units(checkpoint)
     if not units:
-        raise CkptError(BOOK.text("read_no_state", uri=checkpoint.uri))
+        name = "read_no_state" if checkpoint.commits.ids else "read_no_state_yet"
+        raise CkptError(BOOK.text(name, uri=checkpoint.uri))
     chosen = tuple(unit for unit in units if wanted.fits(unit))
     if not chosen:
         raise UsageError.of("{uri}: {why}", uri=checkpoint.uri, why=_explain_no_such_part(wanted, units))

@@ -14,6 +14,7 @@ from ckpt.migrate.handoff.starts import file_path
 from tests.changes.fixes.async_gap.test_command import everything
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.restart.oracle.cases.model import delete
 from tests.support.places import EACH_SAMPLE, ROOT, SAMPLES
 from tests.support.remedies import remove
 
@@ -209,7 +210,7 @@ def test_state_that_can_no_longer_be_loaded_moves_the_default_and_warns(ckpt: Ck
     assert any("Batch 9 is committed, but its state cannot be loaded" in doubt for doubt in told["doubts"])
     named = document(ckpt, checkpoint, "--batch", 9)
     assert named["batch"] == 9
-    assert any("can no longer be loaded" in warning for warning in named["warnings"])
+    assert any("The state of batch 9 cannot be loaded" in warning for warning in named["warnings"])
 
 
 # Snippets: that they lead to the right rows is for test_continuity.py to show.
@@ -280,3 +281,53 @@ def test_code_that_cannot_be_written_is_no_page(ckpt: Ckpt) -> None:
     assert run.exit_code == 3
     assert run.stdout == ""
     assert "no batch is committed" in run.refusal()
+
+
+_LOST_STATE = {
+    "no file": ("aggregation-hdfs-3.5", [{"op": "delete_tree", "path": f"state/0/{part}"} for part in (0, 1)]),
+    "no operator": ("dedup-aggregation-hdfs-4.2", [{"op": "delete_tree", "path": "state/0"}]),
+    "no state/": ("windowed-aggregation-hdfs-4.2", [{"op": "delete_tree", "path": "state"}]),
+}
+
+
+@pytest.mark.parametrize("lost", _LOST_STATE)
+def test_where_no_batch_has_all_state_the_new_query_begins_without_it(lost: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Not in a circle: `ckpt inspect` names this command, and it named `ckpt inspect`."""
+    sample, damage = _LOST_STATE[lost]
+    checkpoint = copy_of(sample, *damage)
+    page = ckpt("handoff", checkpoint)
+    words = " ".join(page.stdout.split())
+    assert page.exit_code == 1
+    assert f"after batch {document(ckpt, checkpoint)['batch']}, but WITH EMPTY STATE" in words
+    assert "the new query starts with empty state, to which the rows read so far do not count" in words
+    assert "ckpt export-state" not in words, "it would refuse"
+    assert ckpt(*page.stdout.split("\n")[-2].split()[1:]).exit_code == 1, "the code is written"
+
+
+def test_no_start_that_fails_is_advised(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("kafka-4.2", {"op": "write", "path": "offsets/5", "text": ""}, *delete("commits/5"))
+    (doubt,) = document(ckpt, checkpoint)["doubts"]
+    assert doubt == "Batch 5 was planned and not committed: its rows may be in the sink, and are read again."
+    (doubt,) = document(ckpt, copy_of("kafka-4.2", *delete("commits/5"), to="whole"))["doubts"]
+    assert "Start the old query once more, so that it commits the batch" in doubt
+
+
+def test_a_refusal_names_the_batch_after_which_it_goes_on(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("kafka-4.2", {"op": "write", "path": "offsets/5", "text": ""})
+    told = document(ckpt, checkpoint)
+    assert told["refused"]
+    assert told["next"][0]["command"] == ["ckpt", "handoff", str(checkpoint), "--batch", "4"]
+    assert document(ckpt, checkpoint, "--batch", 4)["doubts"]
+    assert ckpt("inspect", checkpoint).stdout.split("\n")[3].split("   ")[1] == (
+        "no state/ folder, 1 source in batch 4 (kafka)"
+    ), "the newest that can be read"
+
+
+@pytest.mark.parametrize(("sample", "offers"), [("kafka-4.2", True), ("file-source-4.2", True), ("number", False)])
+def test_offsets_show_offers_the_code_only_where_there_is_some(
+    sample: str, offers: bool, ckpt: Ckpt, copy_of: CopyOf
+) -> None:
+    checkpoint = with_offset(copy_of("delta-4.2"), "12") if sample == "number" else SAMPLES / sample
+    words = ckpt("offsets", "show", checkpoint).stdout.split("\n")[-2].split()
+    assert (words[1] == "handoff") == offers
+    assert ckpt(*words[1:]).exit_code == (0 if offers else 1)

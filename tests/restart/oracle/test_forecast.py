@@ -157,6 +157,11 @@ def _against(case: cases.Case, minor: str, mode: str, checkpoint: Checkpoint) ->
     if told.outcome is not Outcome.UNKNOWN:
         yield from disagreements(told, answer)
         return
+    if told.if_lenient is not None:
+        ran = (answer["outcome"], answer["batch"]) == (Outcome.RESUMES, told.if_lenient)
+        if ran is not case.query.endswith("-lenient"):
+            yield f"it runs only with failOnDataLoss=false, and it was {answer['outcome']}"
+        return
     seen = checkpoint.state.damaged_files if checkpoint.state else ()
     known = any(damage.kind in SEEN_AND_DOUBTFUL for damage in seen)
     if not known and not any(part in case.name for part in DOUBTFUL):
