@@ -34,7 +34,14 @@ def _anchor(error: KnownError) -> str:
 
 def _says(error: KnownError) -> str:
     text = error.says[0] if error.says else error.classes[0]
-    return text.replace("{n}", "N").replace("{}", "...").replace("{end}", "").replace("|", "\\|").strip()
+    return (
+        text.replace("{n}", "N")
+        .replace("{}", "...")
+        .replace("{names}", "...")
+        .replace("{end}", "")
+        .replace("|", "\\|")
+        .strip()
+    )
 
 
 def _codes(error: KnownError, names: dict[str, str]) -> str:

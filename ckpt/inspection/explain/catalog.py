@@ -14,7 +14,8 @@ from ckpt.restart.sinks import CLAUSES
 from ckpt.versions import NEWEST
 
 _GAP = "{}"
-_NUMBER = "{n}"
+_KINDS = {"{n}": r"-?\d+", "{names}": r"[\w., -]+"}
+_KIND = re.compile(r"(\{n\}|\{names\})")
 _END = "{end}"
 _VERSIONS = ("since", "first", "last", "of", "but")
 _BOOK = Book(__package__, "catalog.toml", CLAUSES)
@@ -22,10 +23,10 @@ _SEVERITIES = {Severity.NOTE: "a note", Severity.WARNING: "a warning", Severity.
 
 
 class Phrase:
-    """``batch {n} doesn't exist``: fixed words, ``{n}`` a number, ``{}`` any text in between, ``{end}`` the end."""
+    """``batch {n} doesn't exist``: fixed words, ``{n}`` a number, ``{names}`` names, ``{}`` any, ``{end}`` the end."""
 
     def __init__(self, text: str) -> None:
-        """``text`` has fixed words in front of its first ``{n}`` and around each ``{}``; ``{end}`` may be its last."""
+        """``text`` has fixed words in front of its first kind and around each ``{}``; ``{end}`` may be its last."""
         self.text = text
         self._ends = text.endswith(_END)
         self._parts = [part for part in text.removesuffix(_END).split(_GAP) if part]
@@ -33,11 +34,11 @@ class Phrase:
     @cached_property
     def anchor(self) -> str:
         """The longest run of fixed words: a line without it does not match."""
-        return max((run for part in self._parts for run in part.split(_NUMBER)), key=len)
+        return max((run for part in self._parts for run in _KIND.split(part) if run not in _KINDS), key=len)
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
-        patterns = [r"-?\d+".join(map(re.escape, part.split(_NUMBER))) for part in self._parts]
+        patterns = ["".join(_KINDS.get(run, re.escape(run)) for run in _KIND.split(part)) for part in self._parts]
         return [
             re.compile(pattern + r"[\s\"'}\]).]*$" * (self._ends and pattern is patterns[-1])) for pattern in patterns
         ]

@@ -18,13 +18,18 @@ _ESCAPES = ("\x1b[", "^[[", "#033[", "\\u001b[", "\\x1b[", "\\033[")
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|apos|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});")
 _TAG = re.compile(r"</?(?:span|div|p|pre|code|td|tr|table|font|b|i|em|strong|li|ul|a|blockquote)(?: [^<>\n]{0,200})?>")
 _BREAK = re.compile(r"<br ?/?>")
+_MARKDOWN = re.compile(r"\\([\[\]_*])")
+_CODE_CLASS = re.compile(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)?)`")
 _TYPED = str.maketrans("\xa0\u2018\u2019\u201c\u201d", " ''\"\"", "\u200b\ufeff")
 
 _CALL = r"[\w$][\w$./@<>-]{1,400}\.[\w$<>-]{1,200}\([^()\n]{0,200}\)"  # of a stack: class, method, file and line
 _ESCAPED_END = re.compile(r"(?:\\+r)?\\+n")
 _ENDS_ESCAPED = re.compile(r"\\n(?:\\t|[ \t]|\\r)*(?:at |Caused by: |Traceback |File |: |\.\.\. \d)|\\n\S.*\\n")
-_AT = re.compile(rf"(?m)(?:(?<![ \t\n])[ \t]{{1,64}}|^ {{0,64}})at (?={_CALL})|^at (?=(?:[\w$-]+\.){{2,}}[\w$]*\S*$)")
-_INLINE = re.compile(r"(?<=\S)[ \t]{1,64}(?=Caused by: [\w.$]+|\.\.\. \d+ (?:more|common frames))")
+_LATER = r"Caused by: [\w.$]+|\.\.\. \d+ (?:more|common frames)"
+_AT = re.compile(  # what does not begin a line of its own, but should
+    rf"(?m)(?<=\S)[ \t]{{1,64}}(?:at (?={_CALL})|(?={_LATER}))"
+    rf"|^ {{0,64}}at (?={_CALL})|^at (?=(?:[\w$-]+\.){{2,}}[\w$]*\S*$)"
+)
 _HEAD_INSIDE = re.compile(rf"(?<=\S)[ \t]{{1,64}}(?={DATED_HEAD})")
 _HEAD_LATER = re.compile(rf"(?<![\d\[(]){DATED_HEAD}")
 _LONG_LINE = 2000  # characters: longer than lines are in the mean
@@ -36,7 +41,7 @@ _BARE_CLASS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_.]*")
 _BARE_CODE = re.compile(r"ckpt\d{3}", re.I)
 
 _PREFIX = re.compile(  # what others put in front of every line
-    r"(?:>[ \t]?)+"
+    r"(?:>[ \t]?)+|[ \t]{0,8}(?:\*|//) "
     r"|\[\d{4}-\d\d-\d\d[^\]\n]{0,40}\] \{[^}\n]{1,80}\} \w{1,10} - "  # Airflow
     r"|\d{4}-\d\d-\d\d[T ][\d:.,]{8,20}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?"  # runtimes
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d [\d:.]{8,15} \S{1,80} [\w./-]{1,80}(?:\[\d+\])?: ?"
@@ -75,6 +80,7 @@ _BEGINS = re.compile(
     rf"|(?:Driver|JVM) stacktrace|[-=*#]{{3}}|{HEAD}"
 )
 _RAISED = re.compile(r"(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\b|[A-Z]\w+(?:Exception|Error): ")
+_ROOT = re.compile(r"(?:java|javax|scala|org|com|io|net|py4j|pyspark)\.")  # of a name that is not cut
 _NARROWEST, _WIDEST = 20, 400  # characters of a line of a screen
 _WORD = 6  # characters: what a line that is cut at words usually lacks
 _AS_LONG = 2  # lines that are as long as the longest, by chance
@@ -94,7 +100,7 @@ def clean(text: str) -> list[str]:
     text = _drop_prefixes(text)
     if _BROKEN_FRAME.search(text) or _is_cut_at_one_width(text):
         text = "\n".join(unwrap(text.split("\n")))
-    text = _INLINE.sub("\n", _AT.sub(_begin_frame, text))
+    text = _AT.sub(_begin_line, text)
     if len(text) < _SHORT or len(text) > _LONG_LINE * (1 + text.count("\n")):
         text = _HEAD_INSIDE.sub("\n", text)
     if _BARE_CLASS.fullmatch(text.strip()):
@@ -113,6 +119,10 @@ def _undo_marks(text: str) -> str:
     for _ in range(2):  # escaped twice, by two pages
         if "&" in text and _ENTITY.search(text):
             text = _ENTITY.sub(lambda match: unescape(match[0]), text)
+    if "`" in text:
+        text = _CODE_CLASS.sub(r"[\1]", text)
+    if "\\[" in text or "\\_" in text:
+        text = _MARKDOWN.sub(r"\1", text)
     if any(mark in text for mark in ("rrorClass", "rror_class", "rror-class", "rror.class")):
         text = _ERROR_CLASS.sub(r"[\1]", text)
     if "#011" in text:
@@ -127,8 +137,9 @@ def _undo_escapes(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _begin_frame(match: re.Match[str]) -> str:
-    return "\tat " if match.start() == 0 or match.string[match.start() - 1] == "\n" else "\n\tat "
+def _begin_line(match: re.Match[str]) -> str:
+    within = match.start() > 0 and match.string[match.start() - 1] != "\n"
+    return "\n" * within + "\tat " * match[0].endswith("at ")
 
 
 # A prefix before every line
@@ -273,7 +284,8 @@ def unwrap(lines: list[str], *, spaces: bool = False) -> list[str]:
     joined = lines[:1]
     for before, line in pairwise(lines):
         room = width - len(before)
-        raised = room and not before.rstrip().endswith(":") and _RAISED.match(line)
+        raised = not before.rstrip().endswith(":") and _RAISED.match(line)
+        raised = raised and (room or _ROOT.match(line) or re.search(r"[^\w.$(]$", before))
         if raised or _BEGINS.match(line) or (hard and room > 1):
             joined.append(line)
             continue

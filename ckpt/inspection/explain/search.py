@@ -86,7 +86,9 @@ class Search:
     def add(self, lines: list[str]) -> None:
         """The next lines of the text."""
         text = "\n".join(lines)
-        wanted = [mark for mark in _list_phrases(findings="CKPT" in text) if mark[1].anchor in text]
+        anchored = _list_anchors(findings="CKPT" in text)
+        outside = "\n".join(line for line in lines if not line.startswith("\tat "))  # of stacks
+        wanted = [mark for anchor, marks in anchored.items() if anchor in outside for mark in marks]
         classes = _errors_by_class().keys() & _find_classes(text)
         parts = sorted({*(re.escape(mark[1].anchor) for mark in wanted), *(rf"\[{name}\b" for name in classes)})
         anchors = re.compile("|".join(parts)) if parts else None
@@ -207,8 +209,12 @@ def _is_in(line: str, frames: tuple[str, ...]) -> bool:
 
 
 @cache
-def _list_phrases(*, findings: bool) -> tuple[_Mark, ...]:
-    return tuple((error, phrase) for error in (known_texts() if findings else catalog()) for phrase in error.phrases)
+def _list_anchors(*, findings: bool) -> dict[str, list[_Mark]]:
+    anchored: dict[str, list[_Mark]] = {}
+    for error in known_texts() if findings else catalog():
+        for phrase in error.phrases:
+            anchored.setdefault(phrase.anchor, []).append((error, phrase))
+    return anchored
 
 
 @cache

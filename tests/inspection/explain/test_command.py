@@ -11,6 +11,7 @@ import pytest
 
 from ckpt.advice.spelling import SHELL
 from ckpt.advice.words import speaking
+from ckpt.inspection.explain.explain import explain
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis
 from tests.commands import contract
@@ -164,6 +165,48 @@ LOST = "Some data may have been lost because they are not available in Kafka any
 )  # fmt: skip
 def test_what_kafka_lost_is_known_by_its_common_words(text: str, ids: list[str], ckpt: Ckpt) -> None:
     assert [match["id"] for match in ckpt("explain", text, "-o", "json").json()["matches"]] == ids
+
+
+@pytest.mark.parametrize(
+    ("pasted", "found"),
+    [  # as in reports that docs/evidence.md lists
+        ("terminated with exception:\ndbfs:/mnt/path/sources/0/0 doesn't exist", "file-source-log-hole"),
+        ("S3 Metadata Error: `_spark_metadata/0 doesn't exist`", "file-sink-log-hole"),
+        ("`StreamingQueryException: Partition raw-0's offset was changed ...`", "kafka-offset-changed"),
+        ("terminated with exception: org/apache/spark/kafka010/KafkaConfigUpdater", "library-mismatch"),
+        ("assertion failed: DataFrame returned by getBatch from A did not have isStreaming=true", "library-mismatch"),
+        ("Detected deleted data from streaming source at version 2. This is currently not supported.", "delta-deletes"),
+        ("StreamingQueryException: Failed to merge fields \n'a' and 'a'.", "columns-not-merged"),
+        (
+            ' * Exception in thread "main" org.apache.spark.sql.streaming.StreamingQueryException: Job aborted due to '
+            "stage failure: Task 0 in stage 14.0 failed 1 times: java.lang.RuntimeException: The 0th field is null\n"
+            " * at org.apache.spark.sql.catalyst.expressions.GeneratedClass$A.processNext(Unknown Source)",
+            "task-failed",
+        ),
+    ],
+)
+def test_a_report_as_pasted_is_explained(pasted: str, found: str) -> None:
+    assert [match.error.id for match in explain(pasted).matches] == [found]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("Set(persistent://public/default/orders-partition-1) are gone. Some data may have been missed", "data-loss"),
+        ("persistent://a/b/c's offset was changed from 9:7:-1 to 1:3:-1, some data might has been missed", "data-loss"),
+        ("Potential Data Loss: intended to start at 1240:7:-1, actually we get 1301:0:-1", "data-loss"),
+        ("Failed to commit cursor for persistent://public/default/orders", "no-answer"),
+        ("requirement failed: The Schema of Pulsar source and provided doesn't match", "schemas"),
+    ],
+)
+def test_what_pulsar_lost_is_not_taken_for_kafka(words: str, found: str) -> None:
+    text = f"java.lang.IllegalStateException: {words}. "
+    pulsar, flink = (
+        [match.error.id for match in explain(f"{text}\n\tat org.apache.{code}(A.scala:1)").matches]
+        for code in ("spark.sql.pulsar.PulsarSource.getBatch", "flink.connector.pulsar.Reader.run")
+    )
+    assert (pulsar, flink) == ([f"pulsar-{found}"], [])
+    assert [match.error.id for match in explain(text).matches] == [f"pulsar-{found}"]
 
 
 @pytest.mark.parametrize(

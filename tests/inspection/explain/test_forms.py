@@ -188,6 +188,9 @@ def test_an_error_of_a_source_that_the_checkpoint_does_not_have_is_not_given(sam
         ('{"errorClass": "A_B.C", "n": 1}', ["[A_B.C] "]),
         ('{\n "error": {"error_class": "AB_C"}\n}', ["[AB_C] "]),
         ("KAFKA_DATA_LOSS\n", ["[KAFKA_DATA_LOSS]"]),
+        ("it says `KAFKA_DATA_LOSS`", ["it says [KAFKA_DATA_LOSS]"]),
+        ("There are \\[1\\] sources in my\\_checkpoint", ["There are [1] sources in my_checkpoint"]),
+        (" * a.b.CException: d\n *   at e.f.G.h(I)\n * j", ["a.b.CException: d", "\tat e.f.G.h(I)", "j"]),
         ('{"level":"WARN","logger":"a.B","msg":"c","exception":{"class":"d.E","msg":"f","stacktrace":'
          '[{"class":"g.H","method":"i","file":"j"}]}}', ["WARN B: c", "d.E: f", "\tat g.H.i(j)"]),
         ('{"message":"a","thrown":{"name":"b.CException","message":"d","extendedStackTrace":"\\tat e.f.G(H)\\n",'
@@ -202,6 +205,16 @@ def test_lines_that_are_not_wrapped_stay_apart() -> None:
     lines = ["java.io.IOException: short", "\tat a.b.C.d(C.java:1)", "Caused by: x.YException: z", "\t... 3 more"]
     assert unwrap(lines) == lines
     assert clean("\n".join(lines)) == lines
+
+
+def test_an_exception_below_a_line_of_full_width_stays_a_line_of_its_own() -> None:
+    ended = "26/11/24 23:34:5{} ERROR MicroBatchExecution: Query orders [id = 1, runId = 2] terminated with error"
+    cause = "java.lang.IllegalStateException: batch 4 doesn't exist"
+    lines = [part for number in range(4) for part in (ended.format(number), cause)]
+    assert clean("\n".join(lines)) == lines
+    name = "a" * 59 + " org.apache.spark."
+    cut = [name, "sql.AnalysisException: b", *["c" * len(name)] * 3, "d"]
+    assert clean("\n".join(cut))[0].endswith("org.apache.spark.sql.AnalysisException: b")
 
 
 @pytest.mark.parametrize(
