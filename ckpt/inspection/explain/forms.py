@@ -284,8 +284,8 @@ def unwrap(lines: list[str], *, spaces: bool = False) -> list[str]:
     joined = lines[:1]
     for before, line in pairwise(lines):
         room = width - len(before)
-        raised = not before.rstrip().endswith(":") and _RAISED.match(line)
-        raised = raised and (room or _ROOT.match(line) or re.search(r"[^\w.$(]$", before))
+        whole = room or _ROOT.match(line) or re.search(r"[^\w.$(]$", before)  # the line begins a word
+        raised = whole and not before.rstrip().endswith(":") and _RAISED.match(line)
         if raised or _BEGINS.match(line) or (hard and room > 1):
             joined.append(line)
             continue

@@ -82,5 +82,7 @@ FORMS: dict[str, Form] = {
     "cut": _cut,
     "one line": lambda text: " ".join(map(str.strip, text.split("\n"))),
     "Windows": lambda text: text.replace("\n", "\r\n"),
+    "Markdown": lambda text: re.sub(r"([\[\]_*])", r"\\\1", text),
+    "a comment of code": each_line(lambda line: " * " + line),
     "a column of a table": each_line(lambda line: '1763633472000,"' + line + '"'),
 }
