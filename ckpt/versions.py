@@ -32,6 +32,10 @@ class Spark(StrEnum):
         """The version's position among the known ones, oldest first."""
         return list(Spark).index(self)
 
+    def records(self, name: str) -> bool:
+        """Tell whether it records a setting."""
+        return any(setting.name == name and setting.known_to(self) for setting in RECORDED)
+
     @property
     def rules(self) -> "Rules":
         """How it behaves."""
@@ -79,7 +83,6 @@ class Rules(NamedTuple):
     new_query_needs_empty: bool = False  # it refuses a new query where offsets/, state/ or commits/ hold something
     asserts_no_commits: bool = False  # and trips over left commits before that, with other words
     takes_state_format: bool = False  # it takes the state store checkpoint format from the session, which has to fit
-    records: frozenset[str] = frozenset()  # that OffsetSeqMetadata records, and that of an older version does not
 
     # The state that a start loads.
     newest_join_format: int = 2  # highest join.stateFormatVersion that it accepts as a setting
@@ -114,7 +117,6 @@ _4_0 = Rules(
     newest_commit_log=2,
     commit_log_exact=True,
     takes_state_format=True,
-    records=frozenset({settings.ENCODING_FORMAT}),
     transform_with_state=True,
     operator_metadata=True,
     checks_schemas_at_start=True,
@@ -147,7 +149,6 @@ _4_2 = _4_1._replace(
     checks_repartition=True,
     check_needs_partitions=True,
     asserts_no_commits=True,
-    records=_4_1.records | {settings.ROW_CHECKSUM, settings.MERGE_OPERATOR, settings.SOURCE_EVOLUTION},
     newest_join_format=4,
     compares_base_ids=True,
     checks_state_folder=True,
@@ -158,7 +159,6 @@ _4_2 = _4_1._replace(
 _4_3 = _4_2._replace(
     check_needs_partitions=False,
     takes_state_format=False,
-    records=_4_2.records | {settings.ALWAYS_NULLABLE, settings.DISTINCT_KEY_ORDER},
     runs_join_format=4,
     real_time_state=True,
 )
@@ -177,35 +177,45 @@ _WORDS_OF_BOOLEANS = ("true", "false")
 _LARGEST_INT = 2**31 - 1
 
 
+MINORS = ("2.0", "2.1", "2.2", "2.3", "2.4", "3.0", "3.1", "3.2", "3.3", "3.4", *(version.value for version in Spark))
+"""All minor versions that may have written a checkpoint, oldest first; those before 3.5 have no forecast."""
+
+
 class Recorded(NamedTuple):
     """A setting that the offset log records, and that a restart takes from there whatever the session has."""
 
     name: str
-    since: Spark = Spark.V3_5  # at the latest
+    since: str  # the first minor version of which a release records it
     absent: str | None = None  # what a restart takes where the log has none; None: what the session has
     takes: tuple[str, ...] | range | None = None  # words, in any case, or numbers; None: any text
+    always: str | None = None  # the first minor version of which every release does, if not that one
+
+    def known_to(self, spark: Spark) -> bool:
+        """Tell whether a version takes it from the log."""
+        return MINORS.index(spark) >= MINORS.index(self.since)
 
 
 RECORDED = (
-    Recorded(settings.SHUFFLE_PARTITIONS, takes=range(1, _LARGEST_INT + 1)),
-    Recorded(settings.PROVIDER_CLASS),
-    Recorded(settings.WATERMARK_POLICY, absent="min", takes=("min", "max")),
-    Recorded(settings.AGGREGATION_FORMAT, absent="1", takes=range(1, 3)),
-    Recorded(settings.JOIN_FORMAT, absent="1", takes=range(1, _LARGEST_INT + 1)),  # and at most ``newest_join_format``
-    Recorded(settings.GROUPS_FORMAT, absent="1", takes=range(1, 3)),
-    Recorded(settings.COMPRESSION_CODEC, absent="lz4"),
-    Recorded(settings.ROCKSDB_FORMAT, takes=range(_LARGEST_INT + 1)),
-    Recorded(settings.STRICT_DISTRIBUTION, absent="false", takes=_WORDS_OF_BOOLEANS),
-    Recorded(settings.PRUNE_FILTERS, absent="true", takes=_WORDS_OF_BOOLEANS),
-    Recorded(settings.ENCODING_FORMAT, Spark.V4_0, "unsaferow", takes=("unsaferow", "avro")),
-    Recorded(settings.MERGE_OPERATOR, Spark.V4_2, "1", takes=range(1, 3)),
-    Recorded(settings.ROW_CHECKSUM, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
-    Recorded(settings.SOURCE_EVOLUTION, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
-    Recorded(settings.PROTOBUF_EXTENSIONS, Spark.V4_2, "false", takes=_WORDS_OF_BOOLEANS),
-    Recorded(settings.ALWAYS_NULLABLE, Spark.V4_3, "false", takes=_WORDS_OF_BOOLEANS),
-    Recorded(settings.DISTINCT_KEY_ORDER, Spark.V4_3, "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.SHUFFLE_PARTITIONS, "2.2", takes=range(1, _LARGEST_INT + 1)),  # 4.2 may leave it out
+    Recorded(settings.PROVIDER_CLASS, "2.3"),
+    Recorded(settings.WATERMARK_POLICY, "2.4", absent="min", takes=("min", "max")),
+    Recorded(settings.AGGREGATION_FORMAT, "2.4", absent="1", takes=range(1, 3)),
+    Recorded(settings.JOIN_FORMAT, "3.0", absent="1", takes=range(1, _LARGEST_INT + 1)),  # at most newest_join_format
+    Recorded(settings.GROUPS_FORMAT, "2.4", absent="1", takes=range(1, 3)),
+    Recorded(settings.COMPRESSION_CODEC, "3.1", absent="lz4"),
+    Recorded(settings.ROCKSDB_FORMAT, "3.2", takes=range(_LARGEST_INT + 1)),
+    Recorded(settings.STRICT_DISTRIBUTION, "3.2", absent="false", takes=_WORDS_OF_BOOLEANS, always="3.3"),
+    Recorded(settings.PRUNE_FILTERS, "3.5", absent="true", takes=_WORDS_OF_BOOLEANS, always="4.0"),  # since 3.5.5
+    Recorded(settings.ENCODING_FORMAT, "4.0", "unsaferow", takes=("unsaferow", "avro")),
+    Recorded(settings.MERGE_OPERATOR, "4.2", "1", takes=range(1, 3)),
+    Recorded(settings.ROW_CHECKSUM, "4.2", "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.SOURCE_EVOLUTION, "4.2", "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.PROTOBUF_EXTENSIONS, "4.2", "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.ALWAYS_NULLABLE, "4.3", "false", takes=_WORDS_OF_BOOLEANS),
+    Recorded(settings.DISTINCT_KEY_ORDER, "4.3", "false", takes=_WORDS_OF_BOOLEANS),
 )
-"""``OffsetSeqMetadata.relevantSQLConfs``; every version was asked (``tests/inspection/preflight/record.py``)."""
+"""``OffsetSeqMetadata.relevantSQLConfs`` of the first and the last release of each minor version; every version with a
+forecast was asked what it takes (``tests/inspection/preflight/record.py``)."""
 
 
 def first_with(ability: Callable[[Rules], bool]) -> Spark:

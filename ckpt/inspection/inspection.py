@@ -349,7 +349,7 @@ def _counts(forecast: Forecast, origin: WrittenBy, progress: Asked, *, named: bo
     """
     if progress is Asked.BOTH and not forecast.progress.in_micro_batches:
         return False
-    too_old = origin.at_least is not None and not forecast.spark.at_least(origin.at_least)
+    too_old = origin.oldest is not None and not forecast.spark.at_least(origin.oldest)
     mode_named = progress is Asked.ASYNC or not progress.in_micro_batches
     return (named or not too_old) and (mode_named or forecast.outcome is not Outcome.REFUSED)
 

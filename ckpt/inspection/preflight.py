@@ -121,7 +121,7 @@ def judge_start(
     """
     if isinstance(evidence, Checkpoint):
         evidence = gather_evidence(evidence)
-    checkpoint, oldest = evidence.checkpoint, evidence.written_by.at_least
+    checkpoint, oldest = evidence.checkpoint, evidence.written_by.oldest
     spark = start.spark or (start.query.spark if start.query else None)
     versions = [spark] if spark else [version for version in Spark if oldest is None or version.at_least(oldest)]
     compared = QueryComparison()

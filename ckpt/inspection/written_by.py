@@ -7,7 +7,8 @@ from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format, recorded_join_format
-from ckpt.versions import NEWEST, RULES, Spark, first_with, newest
+from ckpt.restart.recorded_settings import bound_writer, name_versions, recorded_settings_of
+from ckpt.versions import MINORS, NEWEST, RECORDED, RULES, Spark, first_with, known_version
 
 _OFFSET_LOG = first_with(lambda rules: rules.newest_offset_log >= 2)
 _CHECKSUMS = first_with(lambda rules: rules.state_checksums)
@@ -25,27 +26,52 @@ _JOIN_FORMAT = {
 
 @dataclass(frozen=True, slots=True)
 class WrittenBy:
-    """The earliest version that can have written what is there, and why."""
+    """The minor versions of Spark that can have written the newest offsets, and what says so."""
 
-    at_least: Spark | None
+    at_least: str | None  # also where only older batches, or the state, prove it
+    at_most: str | None
     evidence: tuple[str, ...]
+
+    @property
+    def oldest(self) -> Spark | None:
+        """The oldest version with a forecast that it excludes all before; None where it excludes none."""
+        return known_version(self.at_least or "")
+
+    @property
+    def versions(self) -> str:
+        """Name them: ``Spark 3.3 to 3.5``; empty where nothing is known."""
+        return name_versions(self.at_least, self.at_most)
 
     @property
     def may_read_event_hubs(self) -> bool:
         """True if offsets like Kafka's may be of Azure Event Hubs, whose connector exists for Spark up to 3.5 only."""
-        return self.at_least is None or not self.at_least.at_least(Spark.V4_0)
+        return self.oldest is None or not self.oldest.at_least(Spark.V4_0)
 
 
 def written_by(checkpoint: Checkpoint) -> WrittenBy:
-    """Collect the proofs of the Spark version that wrote the files; a checkpoint of 3.x may have none."""
-    proofs: dict[str, Spark] = {}
+    """Find the oldest version by what any file proves, and the newest by what the newest offsets do not record."""
+    proofs = _find_proofs(checkpoint)
+    conf = recorded_settings_of(checkpoint)
+    oldest, at_most = (None, None) if conf is None else bound_writer(conf)
+    if oldest is not None and not proofs:
+        proofs["offsets with metadata"] = oldest
+    at_least = max(proofs.values(), key=MINORS.index, default=None)
+    evidence = sorted(what for what, version in proofs.items() if version == at_least)
+    if at_least is not None and at_most is not None and MINORS.index(at_most) < MINORS.index(at_least):
+        at_most = None  # a preview of the next version, or older batches are of a newer one
+    return WrittenBy(at_least, at_most, tuple(evidence))
+
+
+def _find_proofs(checkpoint: Checkpoint) -> dict[str, str]:
+    """Find what proves a version, and the first one that wrote it."""
+    proofs: dict[str, str] = {}
     for offsets in checkpoint.offsets.entries.values():
         if isinstance(offsets, OffsetLog):
             if offsets.version >= 2:
                 proofs["offset log v2"] = _OFFSET_LOG
-            for key in offsets.metadata.conf if offsets.metadata else ():
-                if key in NEWEST.rules.records:
-                    proofs[f"{key} is recorded"] = _find_first_to_record(key)
+            for setting in RECORDED:
+                if offsets.metadata and setting.name in offsets.metadata.conf:
+                    proofs[f"{setting.name} is recorded"] = setting.since
     for commit in checkpoint.commits.entries.values():
         if isinstance(commit, CommitLog) and commit.version >= 2:
             proofs[f"commit log v{commit.version}"] = _COMMIT_LOG[min(commit.version, 3)]
@@ -61,12 +87,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     format_of_join = join_format(checkpoint)
     if format_of_join >= 3:
         proofs[f"a join with state format {format_of_join}"] = _JOIN_FORMAT[min(format_of_join, 4)]
-    since = newest(proofs.values())
-    return WrittenBy(since, tuple(sorted(what for what, version in proofs.items() if version is since)))
-
-
-def _find_first_to_record(key: str) -> Spark:
-    return first_with(lambda rules: key in rules.records)
+    return proofs
 
 
 def _has_checksums(checkpoint: Checkpoint) -> bool:

@@ -214,7 +214,7 @@ def _warn_of_switch(inspection: Inspection, to: Changelog, outcome: SwitchOutcom
     failing = sorted({f.spark for f in inspection.counted if f.progress is Progress.SYNC and not f.outcome.runs})
     if failing:
         yield BOOK.text("changelog_failing", versions=", ".join(failing), uri=checkpoint.uri)
-    if inspection.written_by.at_least is None:
+    if inspection.written_by.oldest is None:
         yield BOOK.text("changelog_since")
     if outcome is SwitchOutcome.ALREADY:
         return

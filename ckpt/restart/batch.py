@@ -18,6 +18,7 @@ from ckpt.restart import diagnoses, messages, offsets, remedies
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import join_format
+from ckpt.restart.recorded_settings import bound_writer, name_versions
 from ckpt.restart.start import Start
 from ckpt.restart.state_errors import load_failure
 from ckpt.storage.locations import is_of_one_host
@@ -198,7 +199,9 @@ def _doubt_old_state(start: Start) -> Forecast | None:
         known = any(store.key_schema is not None or store.column_families for store in operator.stores)
         if not known and not operator.has_metadata:
             path, detail = f"{STATE}/{operator.id}", f"operator {operator.id} has no state schema"
-            return start.stays_unknown(diagnoses.state.STATE_OF_OLD_SPARK, path, detail)
+            named = f" ({name_versions(*bound_writer(conf))})" if conf else ""
+            advice = BOOK.advise("old_state", named=named)
+            return start.stays_unknown(diagnoses.state.STATE_OF_OLD_SPARK, path, detail, advice)
     return None
 
 

@@ -158,7 +158,7 @@ def recorded_settings(start: Start) -> Forecast | None:
     evolves = start.checkpoint.conf.get(SOURCE_EVOLUTION, "").strip().lower() == "true"
     names = [source.name for source in start.end.sources] if start.end is not None else []  # Spark numbers the others
     unnamed = any(name is None or name.isdecimal() for name in names)
-    if evolves and SOURCE_EVOLUTION in start.rules.records and unnamed:
+    if evolves and start.spark.records(SOURCE_EVOLUTION) and unnamed:
         detail = f"it records {SOURCE_EVOLUTION}=true, and it does not name its sources"
         return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, messages.SOURCES_UNNAMED)
     recorded, newest = recorded_join_format(start.checkpoint), start.rules.newest_join_format

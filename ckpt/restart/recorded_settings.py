@@ -4,7 +4,7 @@
 log lacks the value of that older Spark does.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -14,7 +14,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.formats.names import parse_java_int
 from ckpt.formats.text import trimmed
 from ckpt.texts import mask_secrets
-from ckpt.versions import RECORDED, Recorded, Spark
+from ckpt.versions import MINORS, RECORDED, Recorded, Spark
 
 
 class SettingUse(StrEnum):
@@ -42,11 +42,11 @@ class SettingOutlook:
 def setting_outlooks(checkpoint: Checkpoint, spark: Spark, session: Mapping[str, str]) -> tuple[SettingOutlook, ...]:
     """Each setting that is given, in the order of the table of recorded ones, then by name; pure."""
     recorded, state = recorded_settings_of(checkpoint), checkpoint.state
-    known = {setting.name: setting for setting in RECORDED if spark.at_least(setting.since)}
+    known = {setting.name: setting for setting in RECORDED if setting.known_to(spark)}
     names = [name for name in known if name in session] + sorted(session.keys() - known.keys())
     if not spark.rules.takes_state_format and state and state.operators:
         # Spark 4.3 takes the state store checkpoint format from the checkpoint without having recorded it.
-        known[settings.CHECKPOINT_FORMAT] = Recorded(settings.CHECKPOINT_FORMAT)
+        known[settings.CHECKPOINT_FORMAT] = Recorded(settings.CHECKPOINT_FORMAT, spark)
         if recorded is not None:
             recorded = {**recorded, settings.CHECKPOINT_FORMAT: str(state.format_version)}
     return tuple(_foresee(name, session[name], known.get(name), recorded) for name in names)
@@ -73,7 +73,7 @@ def find_refused(checkpoint: Checkpoint, spark: Spark) -> Iterator[tuple[str, st
     recorded = recorded_settings_of(checkpoint) or {}
     for setting in RECORDED:
         value = recorded.get(setting.name)
-        if value is not None and spark.at_least(setting.since) and not _accepts(setting, value):
+        if value is not None and setting.known_to(spark) and not _accepts(setting, value):
             yield setting.name, value
 
 
@@ -97,6 +97,22 @@ def effective_settings(checkpoint: Checkpoint, spark: Spark) -> dict[str, str]:
     recorded = recorded_settings_of(checkpoint)
     if recorded is None:
         return {}
-    known = (setting for setting in RECORDED if spark.at_least(setting.since))
+    known = (setting for setting in RECORDED if setting.known_to(spark))
     values = {setting.name: recorded.get(setting.name, setting.absent) for setting in known}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def bound_writer(recorded: Collection[str]) -> tuple[str, str | None]:
+    """The oldest and the newest minor version that can have recorded just these settings; None: none is too new."""
+    oldest = max((MINORS.index(s.since) for s in RECORDED if s.name in recorded), default=MINORS.index("2.1"))
+    missing = (MINORS.index(s.always or s.since) for s in RECORDED if s.name not in recorded)
+    newer = min((rank for rank in missing if rank > oldest), default=None)
+    return MINORS[oldest], None if newer is None else MINORS[newer - 1]
+
+
+def name_versions(oldest: str | None, newest: str | None) -> str:
+    """Name a range of minor versions: ``Spark 3.3 to 3.5``, ``Spark 4.2 or later``; empty where it is not known."""
+    if oldest is None or newest is None:
+        return "" if oldest is None else f"Spark {oldest} or later"
+    between = MINORS.index(newest) - MINORS.index(oldest)
+    return f"Spark {oldest}" if not between else f"Spark {oldest} {'or' if between == 1 else 'to'} {newest}"

@@ -74,7 +74,7 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[Forec
             apart = recorded in ("3", "4")
             outcome, words = (Outcome.FAILS_AT_START, messages.NO_FAMILIES) if apart else (Outcome.UNKNOWN, None)
             yield _contradict(start, settings.JOIN_FORMAT, shown, outcome, words)
-        avro = settings.ENCODING_FORMAT in start.rules.records and conf.get(settings.ENCODING_FORMAT) == "avro"
+        avro = start.spark.records(settings.ENCODING_FORMAT) and conf.get(settings.ENCODING_FORMAT) == "avro"
         if avro and provider is Provider.ROCKSDB and operator.name not in (None, *_IN_AVRO):
             shown = f"Spark has no Avro for the state of operator {operator.id}"
             yield _contradict(start, settings.ENCODING_FORMAT, shown, Outcome.FAILS_IN_BATCH, messages.NO_AVRO)

@@ -78,7 +78,7 @@ def _list_facts(inspection: Inspection) -> list[tuple[str, str]]:
         ("Latest batch", "none" if checkpoint.offsets.latest is None else str(checkpoint.offsets.latest)),
         ("Planned", instant(latest.metadata.timestamp_ms) if latest and latest.metadata else ""),
         ("Latest commit", "none" if checkpoint.commits.latest is None else str(checkpoint.commits.latest)),
-        ("Written by", f"Spark {since} or later" if (since := inspection.written_by.at_least) else ""),
+        ("Written by", inspection.written_by.versions),
         ("Query id", checkpoint.query_id or ""),
         ("Files", f"{checkpoint.listing.files:,}, {size(checkpoint.listing.bytes)}"),
         ("No start needs", size(inspection.space.known) if inspection.space.known else ""),

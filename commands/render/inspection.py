@@ -21,12 +21,15 @@ from .live import LiveKeys, SinkKeys, live_keys
 
 
 class WrittenByKeys(Keys):
-    """The Spark version that wrote a checkpoint, as far as its files prove one."""
+    """The minor versions of Spark that can have written a checkpoint."""
 
     at_least: Annotated[
         str | None, "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one"
     ]
-    evidence: tuple[Annotated[str, "what proves it"], ...]
+    evidence: tuple[Annotated[str, "what proves `at_least`"], ...]
+    at_most: Annotated[
+        str | None, "the latest one that can have written the newest offsets, if the files prove one"
+    ] = None
 
 
 class CheckpointKeys(Keys):

@@ -122,8 +122,7 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else none
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
     of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]
-    since = inspection.written_by.at_least
-    writer = [f"written by Spark {since} or later"] if since else []
+    writer = [f"written by {versions}"] if (versions := inspection.written_by.versions) else []
     yield Title(name, (*of, f"{keeps}, {has}", *continuous, batch, *writer, query))
     yield from show_flow(inspection)
 

@@ -114,7 +114,7 @@ def seconds(source: Any) -> Any:
 
 @pytest.mark.parametrize("store", ["hdfs", "rocksdb", "changelog"] if EVERY_CASE else ["hdfs", "changelog"])
 def test_rows_with_checksums(store: str, spark: Any, tmp_path: Path) -> None:
-    if CHECKSUMS not in Spark(spark.version[:3]).rules.records:
+    if not Spark(spark.version[:3]).records(CHECKSUMS):
         pytest.skip(f"Spark {spark.version} has no such rows")
     conf = {**STATE_STORES[store], CHECKSUMS: "true", "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2"}
     path = run(spark, tmp_path / "ck", seconds, conf, starts=4)
