@@ -10,6 +10,7 @@ hand would do, unless the mutation says `"keep_crc": true`.
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -33,9 +34,31 @@ def apply(checkpoint: Path, mutations: Iterable[Mutation]) -> None:
 
 def copy_of(checkpoint: Path, target: Path, mutations: Iterable[Mutation] = ()) -> Path:
     """Copy a checkpoint to `target`, which must not exist, and mutate the copy."""
-    shutil.copytree(checkpoint, target, symlinks=True)
+    os.makedirs(target)
+    _copy_into(os.fspath(target), os.fspath(checkpoint))
     apply(target, mutations)
     return target
+
+
+def _copy_into(target: str, folder: str) -> None:
+    """Copy contents, permissions and times, as `shutil.copytree` does in four times the time: most tests begin so."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            to = f"{target}/{entry.name}"
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), to)
+            elif entry.is_dir():
+                os.mkdir(to)
+                _copy_into(to, entry.path)
+            else:
+                found = entry.stat()
+                old, new = os.open(entry.path, os.O_RDONLY), os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                assert os.write(new, os.read(old, found.st_size)) == found.st_size
+                os.fchmod(new, found.st_mode & 0o7777)
+                os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns))
+                os.close(old)
+                os.close(new)
+    shutil.copystat(folder, target)
 
 
 def crc_of(path: Path) -> Path:
