@@ -30,7 +30,7 @@ class Spark(StrEnum):
     @property
     def rank(self) -> int:
         """The version's position among the known ones, oldest first."""
-        return list(Spark).index(self)
+        return _RANKS[self]
 
     def records(self, name: str) -> bool:
         """Tell whether it records a setting."""
@@ -42,6 +42,7 @@ class Spark(StrEnum):
         return RULES[self]
 
 
+_RANKS = {spark: rank for rank, spark in enumerate(Spark)}  # asked of every batch of every forecast
 NEWEST = list(Spark)[-1]
 
 

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tests.support.places import ROOT
@@ -49,6 +50,7 @@ def table(heading: str) -> list[list[str]]:
     return rows[2:]
 
 
+@cache
 def shapes(command: str = "inspect") -> dict[str, Shape]:
     """Each key of the JSON of a command, by its path; ``as `restart[]` `` is what ``ckpt inspect`` has there."""
     rows = {path.strip("`"): kinds for path, kinds, _ in table(f"### JSON of `ckpt {command}`")}
