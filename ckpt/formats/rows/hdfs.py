@@ -50,10 +50,22 @@ class Records:
 def records_of(data: bytes) -> Records:
     """The records of a file that is decompressed. Raises Undecodable where they do not lead to its end mark."""
     starts, key_size, value_size = lengths_of(data)
+    if (value_size % WORD == _INT).any():
+        return records_of(_without_last_ints(data, starts, key_size, value_size))
     if (key_size % WORD).any() or (value_size[value_size >= 0] % WORD).any() or (value_size < -1).any():
         raise Undecodable("the length of a row is no multiple of 8 bytes")
     key_at: np.ndarray = (starts + 1) * _INT
     return Records(data, key_at, key_size, key_at + key_size + _INT, value_size)
+
+
+def _without_last_ints(data: bytes, starts: np.ndarray, key_size: np.ndarray, value_size: np.ndarray) -> bytes:
+    """The file without the 4 bytes that Spark before 2.3 appended to values, and that Spark leaves out as it loads."""
+    every, ends = [], zip(((starts + 1) * _INT).tolist(), key_size.tolist(), value_size.tolist(), strict=True)
+    for key_at, key, value in ends:
+        size, value_at = value // WORD * WORD if value > 0 else value, key_at + key + _INT
+        kept = data[key_at - _INT : value_at - _INT], size.to_bytes(_INT, "big", signed=True)
+        every += [*kept, data[value_at : value_at + max(size, 0)]]
+    return b"".join([*every, b"\xff" * _INT])
 
 
 def lengths_of(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

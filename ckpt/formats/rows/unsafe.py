@@ -108,6 +108,11 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
     return columns
 
 
+def are_one_null(rows: Rows) -> bool:
+    """Tell whether each row has one column, which is NULL."""
+    return bool((rows.size == 2 * WORD).all() and (rows.words[rows.at] == 1).all())
+
+
 def check_width(kind: Json, rows: Rows, what: str) -> None:
     """Raise Unfit for rows with more or fewer columns than a schema that somebody states.
 

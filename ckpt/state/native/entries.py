@@ -19,13 +19,13 @@ from ckpt.formats.rows.hdfs import Records, find_key, keep_newest, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_file
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.rows.unsafe import VERSION, Rows, check_width, rows_at, rows_of, structs_of
+from ckpt.formats.rows.unsafe import VERSION, Rows, are_one_null, check_width, rows_at, rows_of, structs_of
 from ckpt.formats.types import named_fields, type_at
 from ckpt.model import Json, Provider
 from ckpt.processes import Processes, Runner
 from ckpt.state.book import BOOK
 from ckpt.state.native import rocksdb
-from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, layout_of
+from ckpt.state.native.store_files import MOST_ROWS, StoreFiles, UnitLayout, find_fitting_files, find_store, layout_of
 from ckpt.state.native.temporary import make_temporary_folder
 from ckpt.state.reading.columns import PARTITION, Columns
 from ckpt.state.reading.reading import ChosenState
@@ -124,8 +124,7 @@ def decode_rows(partition: int, layout: UnitLayout, keys: Rows, values: Rows) ->
     if layout.stated:
         check_width(layout.key, keys, "key")
         check_width(layout.value, values, "value")
-    columns = structs_of(layout.key, keys, "key"), structs_of(layout.value, values, "value")
-    return Entries(partition, *columns, values.size)
+    return Entries(partition, structs_of(layout.key, keys, "key"), _values_of(layout, values), values.size)
 
 
 def decode_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], values: Sequence[bytes]) -> Entries:
@@ -143,8 +142,14 @@ def decode_bytes(partition: int, layout: UnitLayout, keys: Sequence[bytes], valu
     if layout.avro:
         own = avro.structs_of_generations(layout.value, values, "value", layout.generations)
     else:
-        own = structs_of(layout.value, rows_of(values), "value")
+        own = _values_of(layout, rows_of(values))
     return Entries(partition, key_structs, own, np.fromiter(map(len, values), np.int64, len(values)))
+
+
+def _values_of(layout: UnitLayout, rows: Rows) -> Any:
+    if layout.only_keys and are_one_null(rows):
+        return pa.nulls(len(rows), arrow_type(layout.value))
+    return structs_of(layout.value, rows, "value")
 
 
 def split_elements(value: bytes) -> list[bytes]:
@@ -278,7 +283,7 @@ def map_partitions(
     ``engine`` does the work; by default this process, and others where there is enough to share. Raises UsageError for
     an impossible ``jobs``.
     """
-    files = list(find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only))
+    files = list(find_fitting_files(chosen, unit.operator, find_store(unit), only))
     count = count_processes(chosen, files, jobs)
     with ExitStack() as stack:
         environment: Mapping[str, str] = os.environ

@@ -20,6 +20,7 @@ from ckpt.state.native.entries import (
     flat_schema,
     make_flat,
     map_partitions,
+    read_hdfs_rows,
 )
 from ckpt.state.native.groups import first_of_each, number_groups
 from ckpt.state.native.json_values import make_objects
@@ -30,7 +31,7 @@ from ckpt.state.native.lookup import (
     find_partition,
     parse_key_parts,
 )
-from ckpt.state.native.store_files import layout_of
+from ckpt.state.native.store_files import find_fitting_files, find_store, layout_of
 from ckpt.state.native.timelines import list_foreign_snapshots
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Column, Columns, columns_of
@@ -175,6 +176,8 @@ def state_count(
 ) -> StateCounts:
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
 
+    Rows of HDFS-backed state are counted by the bytes of their keys where it has no schema and no key is given.
+
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
@@ -193,12 +196,13 @@ def state_count(
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(**part)
-    chosen = choose(StateRequest(path, wanted, all_units=True, batch=batch), storage_options)
+    chosen = choose(StateRequest(path, wanted, all_units=True, batch=batch, only_count=not key), storage_options)
     counts = []
     for unit in chosen.units:
         parts = parse_key_parts(columns_of(unit), key or {})
         only = find_partition(chosen, unit, parts)
-        total = sum(map_partitions(chosen, unit, _count_matches, parts, jobs, engine, only))
+        count = _count_matches if unit.described else _count_keys
+        total = sum(map_partitions(chosen, unit, count, parts, jobs, engine, only))
         counts.append(StateCount(unit, total))
     return StateCounts(path, chosen.moment, tuple(counts))
 
@@ -206,6 +210,12 @@ def state_count(
 def _count_matches(chosen: ChosenState, unit: StateUnit, parts: tuple[KeyPart, ...], partition: int) -> Iterator[int]:
     matching = read_matching_batches(chosen, unit, columns_of(unit), parts, partition)
     return (table.num_rows for table in matching)
+
+
+def _count_keys(chosen: ChosenState, unit: StateUnit, parts: tuple[KeyPart, ...], partition: int) -> Iterator[int]:
+    """Count the keys of HDFS-backed state that no schema describes, as bytes."""
+    files = find_fitting_files(chosen, unit.operator, find_store(unit), partition)
+    return (len(keys) for own in files for keys, _ in read_hdfs_rows(own))
 
 
 def read_matching_batches(

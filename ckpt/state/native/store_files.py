@@ -37,6 +37,7 @@ class UnitLayout:
     delimiter: bytes  # between the rows of a list
     several: bool = False  # a value is a list of rows
     avro: bool = False
+    only_keys: bool = False  # values may be one NULL each, whatever their schema says
     stated: bool = False  # the schemas are those that a user states
     generation: int = 0  # of the value's schema, which its Avro rows name
     older: tuple[tuple[int, Json], ...] = ()  # value schemas of earlier generations
@@ -56,19 +57,30 @@ def layout_of(chosen: ChosenState, unit: StateUnit) -> UnitLayout:
     """The layout of a unit. Raises Undecodable where the files do not say enough to be sure."""
     if unit.schema is None:
         raise Undecodable(f"{chosen.checkpoint.uri}: {unit.label}: its state schema does not say what its rows are")
-    state = chosen.checkpoint.state
-    operators = {operator.id: operator for operator in state.operators} if state else {}
-    stores = {store.name: store for store in operators[unit.operator].stores}
+    operator = next(own for own in chosen.checkpoint.operators if own.id == unit.operator)
+    stores = {store.name: store for store in operator.stores}
     name = _family_name(unit, stores)
-    store = stores.get(unit.row_store or unit.stores[0]) or stores[DEFAULT_STORE]
+    store = stores[find_store(unit)]
     families = {family.name: family for family in store.column_families}
     if not families:
-        delimiter = delimiter_of(chosen.recorded)
-        encoder, stated = _encoder(unit, store), bool(chosen.stated)
-        return UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder, delimiter, stated=stated)
+        return UnitLayout(
+            store.name,
+            None,
+            store.key_schema,
+            store.value_schema,
+            _encoder(unit, store),
+            delimiter_of(chosen.recorded),
+            only_keys=unit.kind is UnitKind.DEDUPLICATION,
+            stated=bool(chosen.stated),
+        )
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
-    return _of_family(chosen, operators[unit.operator], store, families[name])
+    return _of_family(chosen, operator, store, families[name])
+
+
+def find_store(unit: StateUnit) -> str:
+    """Return the store that has the rows of a unit."""
+    return DEFAULT_STORE if DEFAULT_STORE in unit.stores else unit.row_store or unit.stores[0]
 
 
 def layouts_of(chosen: ChosenState, operator: Operator) -> Iterator[UnitLayout]:

@@ -8,7 +8,8 @@ from ckpt.advice import Option, Words, join, plain, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import CkptError, UsageError
-from ckpt.model import DamageKind
+from ckpt.model import DamageKind, Provider
+from ckpt.settings import COMPRESSION_CODEC
 from ckpt.state.book import BOOK
 from ckpt.state.reading.stated_schemas import StatedStore
 from ckpt.state.reading.units import StateUnit, UnitKind, only_a_start_gets_round, state_units
@@ -129,20 +130,27 @@ def _list_units(units: Iterable[StateUnit]) -> Words:
 
 
 def choose_batch(
-    checkpoint: Checkpoint, units: Sequence[StateUnit], batch: int | None, *, damaged: bool = False
+    checkpoint: Checkpoint,
+    units: Sequence[StateUnit],
+    batch: int | None,
+    *,
+    damaged: bool = False,
+    only_count: bool = False,
 ) -> int:
     """The batch whose state is to be read: the one asked for, or the newest committed.
 
-    ``damaged``: what is missing or damaged is known, and left out.
+    ``damaged``: what is missing or damaged is known, and left out. ``only_count``: no row is decoded.
 
     Raises StateDamaged where files of that state are missing or damaged, UsageError for a batch that is not there.
     """
     newest = checkpoint.commits.latest
+    if newest is None and checkpoint.state and checkpoint.state.needed_version:
+        newest = checkpoint.state.needed_version - 1  # Spark 2.1 kept no commits, and finished it before it planned on
     if newest is None:
         raise CkptError(f"{checkpoint.uri}: no batch is committed yet, so there is no state to read")
     chosen = newest if batch is None else batch
     for unit in units:
-        if not unit.described:
+        if not unit.described and not (only_count and unit.provider is Provider.HDFS):
             raise StateDamaged(_explain_no_schema(checkpoint, unit))
         if damaged:
             continue
@@ -209,14 +217,10 @@ def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> Words:
         if file.path.startswith(f"state/{unit.operator}/"):
             return plain(f"{checkpoint.uri}: {unit.label}: {file.path} cannot be read ({file.reason}): {_PUT_BACK}")
     where = f"state/{unit.operator}/" + ("_stateSchema" if unit.variable or unit.kind is UnitKind.TIMERS else "0/")
-    return words(
-        "{uri}: {unit}: its state schema below {where} is missing, and Spark cannot read state without it: {put_back}, "
-        "or, if Spark before 3.1 wrote it, state it ({--schema=FILE})",
-        uri=checkpoint.uri,
-        unit=unit.label,
-        where=where,
-        put_back=_PUT_BACK,
-    )
+    parts = {"uri": checkpoint.uri, "unit": unit.label, "where": where, "put_back": _PUT_BACK}
+    old = COMPRESSION_CODEC not in checkpoint.conf  # which Spark records since 3.1, as it writes schemas
+    text = BOOK.text("read_never_had_schema" if old else "read_no_schema", **parts)
+    return text + BOOK.text("read_only_count") if unit.provider is Provider.HDFS else text
 
 
 _PUT_BACK = "restore it from a copy of the checkpoint"

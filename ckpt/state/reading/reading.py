@@ -61,6 +61,7 @@ class StateRequest:
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``
     lost: frozenset[tuple[int, int]] | None = None  # of a salvage, whose batch is named: operators and partitions
+    only_count: bool = False  # whole rows, of which none is decoded: HDFS-backed state needs no schema for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,8 @@ def choose(
     if question.all_units and question.wanted.is_everything and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
-    batch = choose_batch(checkpoint, units, question.batch, damaged=question.lost is not None)
+    how = {"damaged": question.lost is not None, "only_count": question.only_count}
+    batch = choose_batch(checkpoint, units, question.batch, **how)
     return ChosenState(question, options, checkpoint, storage, units, _read_moment(checkpoint, batch))
 
 
