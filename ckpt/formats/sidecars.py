@@ -66,6 +66,12 @@ def shown_name(name: str) -> str:
     return name[1:-4] if hidden else name
 
 
+def is_temporary(name: str) -> bool:
+    """Tell whether an interrupted write left a file of this name: ``.N.<uuid>.tmp``, and ``temp-<long>`` of Spark 2."""
+    number = shown_name(name).removeprefix("temp-").removeprefix("-")
+    return name.endswith((".tmp", ".tmp.crc")) or ("temp-" in name and number.isdecimal())
+
+
 def build_hadoop_sidecar(data: bytes) -> bytes:
     """The bytes of ``.N.crc`` for a file ``N`` holding ``data``."""
     values = _checksums(data, BYTES_PER_CHECKSUM)

@@ -8,7 +8,7 @@ from ckpt.advice import Advice
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.history import Uncomputed, find_uncomputed
 from ckpt.checkpoint.state.descriptions import list_descriptions
-from ckpt.checkpoint.state.folders import sort_numbers
+from ckpt.checkpoint.state.folders import find_nested, partition_of, sort_numbers
 from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
@@ -282,6 +282,11 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 
 
 def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding]:
+    nested = find_nested(start.checkpoint.listing)
+    places = dict.fromkeys(partition_of(damage.path) for damage in damages)
+    if nested.keys() >= places.keys():
+        details = ((place, f"its files are in {nested[place]}, one level too deep") for place in places)
+        return [Finding(diagnoses.state.STATE_NESTED, *detail) for detail in details]
     uncomputed = find_uncomputed(start.checkpoint)
     if uncomputed is not None and uncomputed.whole:
         return [_make_uncomputed(uncomputed, damages, start.checkpoint.uri)]

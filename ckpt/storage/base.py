@@ -144,13 +144,13 @@ class Listing:
         """The symbolic link that ``path`` is, or is behind; the outermost one. None where there is none."""
         return next((prefix for prefix in (*folders_above(path), path) if prefix in self.links), None)
 
-    def ending(self, *ends: str) -> list[str]:
-        """The files whose names end so, in the order of their folders' paths."""
+    def named(self, fits: Callable[[str], bool]) -> list[str]:
+        """The files whose names are so, in the order of their folders' paths."""
         return [
             f"{folder}/{name}" if folder else name
             for folder in sorted(self.folders)
             for name in self.folders[folder]
-            if name.endswith(ends)
+            if fits(name)
         ]
 
     def walk(self, path: str = "") -> Iterator[tuple[str, FileInfo]]:

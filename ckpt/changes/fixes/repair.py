@@ -33,7 +33,7 @@ from ckpt.changes.fixes.newest_records import (
     draft_real_time,
 )
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
-from ckpt.changes.fixes.tidy import draft_tidying, put_back_renamed, refuse_disproved_id, tidy
+from ckpt.changes.fixes.tidy import draft_tidying, move_up, put_back_renamed, refuse_disproved_id, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
 from ckpt.changes.steps import view_changed
@@ -170,11 +170,15 @@ def plan_repairs(
     checkpoint, blank = inspection.checkpoint, RepairPlan(inspection=inspection, needed=True)
     if checkpoint.unfinished:
         return replace(blank, refused=NEVER_FINISHED)
-    renamed = put_back_renamed(checkpoint, storage)
-    if renamed:  # the rest is planned on what is then there
-        storage_then = view_changed(storage, checkpoint.listing, renamed[0].steps)
+    try:
+        put_back = (*put_back_renamed(checkpoint, storage), *move_up(checkpoint, storage))
+    except NoWay as error:
+        return replace(blank, refused=str(error))
+    if put_back:  # the rest is planned on what is then there
+        steps = [step for files in put_back for step in files.steps]
+        storage_then = view_changed(storage, checkpoint.listing, steps)
         whole = read_checkpoint(storage_then, batches=0)
-        tidied = (*renamed, *tidy(whole, storage_then, query_id, temporary=leftovers))
+        tidied = (*put_back, *tidy(whole, storage_then, query_id, temporary=leftovers))
     else:
         whole, tidied = checkpoint, tidy(checkpoint, storage, query_id, temporary=leftovers)
     has_id = whole.offsets.latest is None or is_query_id(whole.query_id or "")

@@ -10,15 +10,18 @@ from uuid import UUID
 
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
-from ckpt.changes.plan import STOP_FIRST, First, Replay
+from ckpt.changes.plan import STOP_FIRST, First, NoWay, Replay
 from ckpt.changes.rewind.files_after import state_above
-from ckpt.changes.steps import FileStep, plan_removals, plan_unread_removals, plan_writing, sidecar
+from ckpt.changes.steps import FileStep, plan_removals, plan_unread_removals, plan_writing, read_files, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
 from ckpt.checkpoint.renamed import unpack
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
+from ckpt.checkpoint.state.folders import find_nested, list_nested, partition_of
 from ckpt.errors import UsageError
+from ckpt.formats.limits import LARGEST_CHANGE
 from ckpt.formats.metadata import build_metadata, is_query_id
+from ckpt.formats.sidecars import is_temporary
 from ckpt.model import DamageKind, Kind, Unreadable
 from ckpt.restart.sinks import BEGINS_ANEW, REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
@@ -26,7 +29,6 @@ from ckpt.texts import plural_of
 
 _SCHEMA = "/_metadata/schema"  # of every operator but transformWithState, and joins from state format 3 on
 _OPERATOR_METADATA = "/_metadata/metadata"  # of version 1, which no start needs
-_TEMPORARY = (".tmp", ".tmp.crc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         f"{folder}/{name}" if folder else name
         for folder, names in listing.folders.items()
         for name in names
-        if temporary and name.endswith(_TEMPORARY)
+        if temporary and is_temporary(name)
     )
     removed = {
         "remove names that Spark takes for batches": odd_names,
@@ -103,6 +105,28 @@ def put_back_renamed(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, 
         steps += plan_removals(storage, checkpoint.listing, odd_names & {name})
     names = ", ".join(f"{path} from {name}" for path, name in checkpoint.renamed.items())
     return (Tidied(f"write again, as checksums prove, {names}", tuple(steps), proven=True),) if steps else ()
+
+
+def move_up(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, ...]:
+    """Move state out of folders that were copied into others; not what has more bytes than a plan may hold.
+
+    Raises NoWay where a file is in the place of another one.
+    """
+    listing = checkpoint.listing
+    lost = {partition_of(damage.path) for damage in (checkpoint.state.damages if checkpoint.state else ())}
+    nested = {} if lost.isdisjoint(find_nested(listing)) else list_nested(listing)
+    if sum(info.size for path in nested.values() if (info := listing.info(path))) > LARGEST_CHANGE:
+        return ()
+    contents = read_files(storage, (*nested.values(), *(place for place in nested if listing.info(place))))
+    other = next(
+        (place for place, path in nested.items() if contents.get(place, contents[path]) != contents[path]), None
+    )
+    if other is not None:
+        raise NoWay(f"{nested[other]} belongs in the place of {other}, which is another file")
+    made = (FileStep(at, None, contents[path], path, path) for at, path in nested.items() if at not in contents)
+    steps = (*made, *(FileStep(path, contents[path], None) for path in nested.values()))
+    what = "move state up out of nested folders, such as"
+    return (Tidied(f"{what} {partition_of(min(nested.values()))}", steps),) if steps else ()
 
 
 def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | None:

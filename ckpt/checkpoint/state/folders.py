@@ -169,8 +169,44 @@ def stores_of(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
     """The stores of a partition's folder by name, with their folders."""
     yield DEFAULT_STORE, partition
     for name in listing.subfolders(partition):
-        if name not in (SSTS, LOGS) and name[0] not in "._":
+        if name not in (SSTS, LOGS) and name[0] not in "._" and not sort_numbers([name]):  # see ``find_nested``
             yield name, f"{partition}/{name}"
+
+
+def find_nested(listing: Listing) -> dict[str, str]:
+    """Folders that were copied into others of their kind, by the folders that they belong in, which have no state.
+
+    So ``state/0/0/1`` belongs in ``state/0/1``. Where several belong in one, none is listed.
+    """
+    claims: dict[str, set[str]] = {}
+    for folder, files in listing.folders.items():
+        parts = folder.split("/")
+        place = _move_up(parts)
+        if parts[0] == STATE and any(parse_name(name) or not sort_numbers(place[2:3]) for name in files):
+            nested = "/".join(parts[: len(parts) - len(place[3:])])
+            claims.setdefault(partition_of("/".join(place)), set()).add(nested)
+    one = {place: min(folders) for place, folders in claims.items() if place not in folders and len(folders) == 1}
+    inner = f"{STATE}/{STATE}"
+    return one | ({STATE: inner} if any(folder.startswith(f"{inner}/") for folder in one.values()) else {})
+
+
+def list_nested(listing: Listing) -> dict[str, str]:
+    """The files in folders that ``find_nested`` finds, by where they belong."""
+    nested = {folder: place for place, folder in find_nested(listing).items() if place != STATE}
+    files = (path.rpartition("/") for folder in nested for path, _ in listing.walk(folder))
+    places = (("/".join([*_move_up(folder.split("/")), name]), f"{folder}/{name}") for folder, _, name in files)
+    return {place: path for place, path in places if partition_of(place) in nested.values()}
+
+
+def partition_of(path: str) -> str:
+    """The folder of a partition that a path is in, or what of it the path has."""
+    return "/".join(path.split("/")[:3])
+
+
+def _move_up(parts: list[str]) -> list[str]:
+    while parts[1:2] == [STATE] or len(sort_numbers(parts[1:4])) == 3:
+        parts = parts[:1] + parts[2:]
+    return parts
 
 
 def _parse_names(names: frozenset[str], provider: Provider) -> StoreNames:

@@ -14,12 +14,11 @@ from ckpt.checkpoint.state.folders import LOGS, SSTS, StoreNames, StorePartition
 from ckpt.checkpoint.state.load import Load
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.rocksdb import parse_zip_tail
-from ckpt.formats.sidecars import hadoop_sidecar_name, shown_name
+from ckpt.formats.sidecars import hadoop_sidecar_name, is_temporary, shown_name
 from ckpt.formats.statefiles import CHECKSUM, version_of
 from ckpt.model import RocksDBSnapshot, StateFile, StateFileKind, Unneeded
 from ckpt.storage.base import Listing
 
-_TEMPORARY = (".tmp", ".tmp.crc")
 _FOLDERS = frozenset((OFFSETS, COMMITS, SOURCES, STATE))
 
 
@@ -93,7 +92,7 @@ def find_temporary_files(listing: Listing) -> list[str]:
         for folder, files in listing.folders.items()
         if folder.partition("/")[0] in _FOLDERS
         for name in files
-        if name.endswith(_TEMPORARY)
+        if is_temporary(name)
     )
     return sorted(set(paths))
 

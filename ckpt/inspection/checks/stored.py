@@ -17,6 +17,7 @@ from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
 from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
+from ckpt.formats.sidecars import is_temporary
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
@@ -430,7 +431,7 @@ def find_stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find temporary files of writes that broke off, anywhere in the checkpoint."""
-    paths = checkpoint.listing.ending(".tmp", ".tmp.crc")
+    paths = checkpoint.listing.named(is_temporary)
     if paths:
         count = f"{len(paths)} temporary files" if len(paths) > 1 else "a temporary file"
         yield Finding(diagnoses.others.LEFTOVER, paths[0], f"{count} in this checkpoint")

@@ -176,8 +176,6 @@ def state_count(
 ) -> StateCounts:
     """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
 
-    Rows of HDFS-backed state are counted by the bytes of their keys where it has no schema and no key is given.
-
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.

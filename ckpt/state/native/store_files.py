@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ckpt import settings
 from ckpt.advice import words
@@ -63,16 +63,9 @@ def layout_of(chosen: ChosenState, unit: StateUnit) -> UnitLayout:
     store = stores[find_store(unit)]
     families = {family.name: family for family in store.column_families}
     if not families:
-        return UnitLayout(
-            store.name,
-            None,
-            store.key_schema,
-            store.value_schema,
-            _encoder(unit, store),
-            delimiter_of(chosen.recorded),
-            only_keys=unit.kind is UnitKind.DEDUPLICATION,
-            stated=bool(chosen.stated),
-        )
+        encoder, delimiter = _encoder(unit, store), delimiter_of(chosen.recorded)
+        layout = UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder, delimiter)
+        return replace(layout, stated=bool(chosen.stated), only_keys=unit.kind is UnitKind.DEDUPLICATION)
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
     return _of_family(chosen, operator, store, families[name])

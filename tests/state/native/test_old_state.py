@@ -101,3 +101,15 @@ def test_deduplication_whose_value_schema_names_columns_that_rows_lack(
 def _key_schema(checkpoint: Path) -> Any:
     (store,) = ckpt.open_checkpoint(str(checkpoint)).operators[0].stores
     return store.key_schema
+
+
+def test_temporary_files_of_spark_2_are_leftovers(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    """``HDFSBackedStateStoreProvider`` wrote a delta to ``temp-`` and a random long, until Spark 2.3."""
+    old = copy_of("aggregation-hdfs-3.5")
+    for name in ("temp--123", ".temp--123.crc", "temp-9"):
+        (old / "state/0/1" / name).write_bytes(b"crc\0")
+    (old / "state/0/1/temp-file").write_bytes(b"of somebody else")
+    (found,) = (each for each in ckpt("inspect", old, "-o", "json").json()["findings"] if each["code"] == "CKPT505")
+    assert found["detail"] == "3 temporary files in this checkpoint"
+    assert ckpt("prune", old, "--apply", "--grace", "0").exit_code == 0
+    assert [path.name for path in (old / "state/0/1").glob("*temp*")] == ["temp-file"]
