@@ -530,6 +530,8 @@ class _OperatorPair:
                 changed.append("path")
             if changed:
                 why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
+                if "path" in changed:
+                    why += ", and files that are older than the newest one by maxFileAge (7 days) are passed over"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         join = self.new.join
         conditions = self.new.conditions or self.new.filters or ()

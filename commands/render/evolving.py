@@ -230,7 +230,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         yield Next((do(Do.START, here if self.plan.into else words("Start the changed query."), rows=NO_ROWS),))
 
     def next_if_refused(self) -> Iterator[Block]:
-        if self.plan.needs_acceptance:
+        guide = call("evolve", self.plan.root, to=self.plan.query_file or Hole.QUERY)
+        if self.plan.other_old and not self.receipt.problem:
+            yield from show_call(guide.but(from_query=Hole.OLD_QUERY), BOOK.text("name_old_query"))
+        elif self.plan.needs_acceptance:
             accept = self.request.but(accept_from_now_on=True)
             yield from show_call(accept, words("Accept that what is new knows rows from now on only."), writes=True)
         elif (empty := self.plan.begins_empty) is not None and self.plan.into is not None:
@@ -247,9 +250,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             what = words("See how a new query continues where this one stopped, with empty state.")
             yield from show_call(call("handoff", self.plan.root), what, writes=False)
         else:
-            old = self.asked.get("from_query") if self.plan.sources else None  # else it is refused itself
-            guide = call("evolve", self.plan.root, to=self.plan.query_file or Hole.QUERY).but(from_query=old)
-            yield from show_call(guide, words("See the options that this change takes, and what each costs."))
+            options = words("See the options that this change takes, and what each costs.")
+            yield from show_call(guide.but(from_query=self.asked.get("from_query")), options)
 
     def start(self) -> Advice:
         return advise(do(Do.START, words("Start the changed query."), rows=self.rows))

@@ -3,6 +3,7 @@
 Columns are matched by what both queries compute where the old query is known, else by their names in the state schema.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ckpt.advice import Hole, Words, plain, words
 from ckpt.changes.plan import NoWay
+from ckpt.errors import one_line
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
 from ckpt.formats.statefiles import JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import fields_of, named_fields, struct_of
@@ -99,6 +101,13 @@ def _list_types(operator: DescribedOperator) -> list[list[str]]:
     expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
     buffers = [f"{name} {kind}" for name, kind in _list_buffers(operator.aggregates or ())]
     return [*([bare(each.type) for each in part] for part in expressions), buffers]
+
+
+class OtherOld(NoWay):
+    """Raised where the description of the old query is of another one."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(BOOK.text("evolve_other_old", problem=one_line(problem)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +284,8 @@ class _ColumnPlanner:
                 word = defaults.get(number, name)
                 missing = f"the key has {name}; no key in the state has it"
                 remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
-                raise self.refuse(
-                    plain(missing if part is None else part.why) + (remedy if isinstance(kind, str) else "")
-                )
+                one_value = isinstance(kind, str) and not self._replaces_key(number, matching)
+                raise self.refuse(plain(missing if part is None else part.why) + (remedy if one_value else ""))
             if part is not None:
                 self._check_certain(part)
             self._check_type(old[before], new[number], "key")
@@ -293,6 +301,14 @@ class _ColumnPlanner:
             raise self.refuse("its groups are not in the state: all rows are in one group there")
         merged = window is not None and window.length_us > window.part_us
         return changed, merged or len(taken - {None}) < len(old), tuple(judged)
+
+    def _replaces_key(self, number: int, matching: Mapping[int | None, int | None]) -> bool:
+        """Tell whether a key column is another expression of one that is gone, or nothing merges the groups."""
+        if self.old is None or self.old.keys is None or self.wants.keys is None:
+            return False
+        gone = [key.sql for before, key in enumerate(self.old.keys) if before not in matching.values()]
+        wanted, *was = (set(re.findall(r"[\w%]+(?=@)", sql)) for sql in (self.wants.keys[number].sql, *gone))
+        return any(wanted & columns or self.wants.name == OperatorName.GROUPS_IN_PANDAS for columns in was)
 
     def _plan_expiry(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...], tuple[PartComparison, ...]]:
         """Let all keys expire when the newest of them does: Spark adds the delay to the time of each first row."""
@@ -404,7 +420,10 @@ class _ColumnPlanner:
         mapped = self._read_map(sides, aggregates)
         if before is not None:
             if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
-                raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
+                both = [", ".join(name for name, _ in each) for each in (_list_buffers(before), old)]
+                raise OtherOld(
+                    f"operator {self.has.id} keeps {both[0]} in the description, {both[1]} in the checkpoint"
+                )
             places = _list_starts(before)
             parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE}
             own = (parts[number] for number in range(len(aggregates)))

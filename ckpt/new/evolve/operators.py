@@ -12,7 +12,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.operators import IN_PYTHON, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.model import Operator
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.new.evolve.columns import GETS_EXPIRY, plan_columns
+from ckpt.new.evolve.columns import GETS_EXPIRY, OtherOld, plan_columns
 from ckpt.new.evolve.origins import ColumnChoices, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
 from ckpt.query.compare_checkpoint import fits_schema, pair_families
@@ -182,6 +182,8 @@ def judge_operators(
         try:
             plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro, expires_ms=expires_ms)
             restated = _is_restated(has, wants)
+        except OtherOld:
+            raise
         except NoWay as error:
             refused[change.new] = error
             continue

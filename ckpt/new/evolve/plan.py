@@ -16,6 +16,7 @@ from ckpt.formats.offsets import CHANGING, NAMING
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.new.evolve.book import BOOK
+from ckpt.new.evolve.columns import OtherOld
 from ckpt.new.evolve.logs import has_names, plan_logs
 from ckpt.new.evolve.operators import OperatorChange, OperatorsRefused, judge_operators, match_operators
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
@@ -71,6 +72,7 @@ class EvolvePlan(ChangePlan):
     guided: EvolveOptions | None = None  # with these
     in_place: bool = False  # a guided change can be made there too
     unusable: bool = False  # refused for what the checkpoint is, with any query
+    other_old: bool = False  # refused because another query than the old one was named
     needs_acceptance: bool = False  # refused only until somebody accepts that what is new knows rows from now on
     refused_operator: int | None = None  # of the query, the first whose state cannot be kept
     begins_empty: EvolveOptions | None = None  # with which all of those begin without
@@ -80,10 +82,9 @@ class EvolvePlan(ChangePlan):
 
     @property
     def verdict(self) -> Knowledge:
-        """Return the worst verdict of its parts; unknown where it was refused before they were judged."""
-        if self.refused is not None and not self.parts:
-            return Knowledge.UNKNOWN
-        return find_worst(part.verdict for part in self.parts)
+        """Return the worst verdict of its parts; nothing is full that was refused, or not judged."""
+        worst = find_worst(part.verdict for part in self.parts)
+        return Knowledge.UNKNOWN if self.refused is not None and worst is Knowledge.FULL else worst
 
     @property
     def knows_less(self) -> tuple[Words, ...]:
@@ -127,22 +128,26 @@ def plan_evolution(
         findings = compare_query(query, checkpoint, query.spark, options.from_query).findings
         plan = replace(plan, findings=tuple(sorted(findings, key=lambda finding: -finding.diagnosis.severity.rank)))
         if options.from_query is not None and (problem := _explain_misfit(options.from_query, checkpoint)) is not None:
-            raise NoWay(BOOK.text("evolve_other_old", problem=problem))
+            raise OtherOld(problem)
         changes = match_sources(checkpoint, query, options.map_source or _pair_same(query, options), options.start)
         changes = tuple(resume_sources(storage, checkpoint, query, changes))
         plan = replace(plan, sources=changes)
         operators = _match_operators(checkpoint, query, changes, options)
         plan = replace(plan, operators=operators)
         _check_changes(checkpoint, query, plan, options)
-        if any(change.old != change.new or change.stores or change.restated for change in operators):
+        changed = [each for each in operators if each.old != each.new or each.stores or each.restated]
+        if changed:
             if into is None:
-                raise NoWay("the state of the query changes, and in place only its sources can: give a new checkpoint")
+                moved = [part.why for each in changed for part in each.parts if part.old != part.new]
+                raise NoWay(BOOK.text("evolve_only_sources", why=join(moved or (each.why for each in changed), "; ")))
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
         if not options.accept_from_now_on:
             _check_accepted(plan)
     except NoWay as error:
         refused = replace(
-            plan.refusing(error.words, error.advice), needs_acceptance=isinstance(error, _NeedsAcceptance)
+            plan.refusing(error.words, error.advice),
+            needs_acceptance=isinstance(error, _NeedsAcceptance),
+            other_old=isinstance(error, OtherOld),
         )
         if not isinstance(error, OperatorsRefused):
             return refused
@@ -240,9 +245,9 @@ def _check_logs(checkpoint: Checkpoint) -> None:
     if checkpoint.unfinished:
         raise NoWay(NEVER_FINISHED)
     if checkpoint.kind is Kind.CONTINUOUS:
-        raise NoWay(OF_EPOCHS)
+        raise NoWay(OF_EPOCHS, BOOK.advise("evolve_hand_over", uri=checkpoint.uri))
     if latest is None:
-        raise NoWay("no batch was ever planned: any query starts here as a new one")
+        raise NoWay("no batch was ever planned: any query starts here as a new one", BOOK.advise("evolve_begin"))
     for batch in (latest, checkpoint.offsets.before(latest)):
         entry = None if batch is None else checkpoint.offsets.entries.get(batch)
         if isinstance(entry, Unreadable):

@@ -1,4 +1,4 @@
-"""A pattern of folders in place of one of them: the watermark drops what the others have from before."""
+"""A pattern of folders in place of one of them: the watermark, or ``maxFileAge``, drops what the others have."""
 
 from __future__ import annotations
 
@@ -45,3 +45,28 @@ def test_old_rows_of_a_folder_more_are_dropped_and_evolve_says_so(spark: Any, tm
 
     assert run("[ab]", control) == [0, 0, 50, 50, 100, 100, 150, 150]
     assert run("[ab]", old) == [150]  # three of four rows of the folder are older than the watermark
+
+
+def test_without_a_watermark_old_files_of_a_folder_more_are_passed_over(spark: Any, tmp_path: Path) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+
+    def run(folder: str, checkpoint: Path) -> list[int]:
+        counts: list[int] = []
+        writer = make(folder).writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        writer = writer.foreachBatch(lambda frame, _: counts.extend(row[0] for row in frame.collect()))
+        writer.outputMode("update").start().awaitTermination(60)
+        return counts[-1:]
+
+    def make(folder: str) -> Any:
+        return session.readStream.schema("id LONG").json(str(tmp_path / "in" / folder)).groupBy().count()
+
+    for age_days, folder in enumerate(("a", "b", "bold")):
+        write_rows(tmp_path / "in" / folder / "0.json", [{"id": 1}], 1.7e9 - 4 * 86_400 * age_days)
+    old, control = tmp_path / "old", tmp_path / "control"
+    assert run("a", old) == [1]
+    wants = {name: ckpt.describe_query(make(name), output_mode="update", checkpoint=str(old)) for name in ("a", "*")}
+    plan, _ = ckpt.evolve(str(old), str(tmp_path / "new"), to=wants["*"], from_query=wants["a"], plan=True)
+    assert plan.needs_acceptance
+    assert "maxFileAge" in str(plan.refused)
+    assert (run("*", old), run("*", control)) == ([2], [3])
