@@ -82,6 +82,12 @@ def watermark_of(checkpoint: Checkpoint) -> int:
     return 0 if metadata is None else metadata.watermark_ms
 
 
+def next_watermark_of(checkpoint: Checkpoint) -> int:
+    """Return the watermark of the batch after the newest one, which drops rows that are read from now on."""
+    commit = checkpoint.commits.newest
+    return max(watermark_of(checkpoint), (commit and commit.next_watermark_ms) or 0)
+
+
 def find_misfit(query: QueryDescription, checkpoint: Checkpoint) -> Finding | None:
     """Find the first reason why a query would not start on a checkpoint, and so did not write it; None if it would."""
     compared = (compare_sources(query, checkpoint), compare_operators(query, checkpoint, query.spark))
@@ -350,7 +356,7 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
     there, newest = history.sources(checkpoint), checkpoint.offsets.newest
     if newest is None or checkpoint.offsets.latest is None or not there:
         return QueryComparison()
-    late = tuple(_find_late_rows(query, there, watermark_of(checkpoint)))
+    late = tuple(_find_late_rows(query, there, next_watermark_of(checkpoint)))
     compared = _compare_all_sources(query, checkpoint, there, newest.version)
     stops = any(finding.diagnosis.severity is Severity.ERROR for finding in compared.findings)
     return compared if stops else QueryComparison((*compared.findings, *late), compared.unknown)

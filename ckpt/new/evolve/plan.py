@@ -22,7 +22,7 @@ from ckpt.new.evolve.operators import OperatorChange, OperatorsRefused, judge_op
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
-from ckpt.query.compare_checkpoint import compare_query, encodes_as_avro, find_misfit, watermark_of
+from ckpt.query.compare_checkpoint import compare_query, encodes_as_avro, find_misfit, next_watermark_of, watermark_of
 from ckpt.query.compare_queries import Knowledge, compare_signatures, find_worst
 from ckpt.query.description import QueryDescription
 from ckpt.restart.findings import Finding
@@ -232,8 +232,7 @@ def _find_expiry(checkpoint: Checkpoint, old: QueryDescription, new: QueryDescri
 
     ``StreamingDeduplicateWithinWatermarkExec``: the time of its row and the delay. None: no one watermark says it.
     """
-    newest = checkpoint.commits.newest
-    watermark_ms = max(watermark_of(checkpoint), (newest and newest.next_watermark_ms) or 0)
+    watermark_ms = next_watermark_of(checkpoint)
     delays = [each.delay_ms for query in (old, new) for each in query.watermarks or ()]
     known = watermark_ms > 0 and len(old.watermarks or ()) == len(new.watermarks or ()) == 1
     return watermark_ms + sum(delays) + 1 if known else None  # a watermark has no microseconds

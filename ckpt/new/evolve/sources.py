@@ -19,7 +19,7 @@ from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import parse_source_log
 from ckpt.model import Unreadable
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.query.compare_checkpoint import find_new_topics, is_given_name, watermark_of
+from ckpt.query.compare_checkpoint import find_new_topics, is_given_name, next_watermark_of
 from ckpt.query.compare_queries import Knowledge, drops_late_rows, find_worst
 from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.query.reader_options import has_pattern
@@ -125,7 +125,7 @@ def match_sources(
     changes += (SourceChange(PartChange.REMOVED, old, None, Knowledge.FULL, why) for old in sorted(left))
     unread = {view.index for view in there if view.offset is None}
     changes = [_judge_change(replace(change, unread=change.old in unread), checkpoint) for change in changes]
-    watermark_ms = watermark_of(checkpoint)
+    watermark_ms = next_watermark_of(checkpoint)
     if not drops_late_rows(query, watermark_ms):
         return tuple(changes)
     views = {view.index: view for view in there}

@@ -1,6 +1,7 @@
 """``ckpt evolve`` from the terminal: what it prints, exits with, and leaves behind, on real samples."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import ckpt as library
 from ckpt.formats.offsets import CHANGING
 from ckpt.formats.types import struct_of
+from ckpt.query.compare_checkpoint import next_watermark_of, watermark_of
 from ckpt.query.description import (
     DescribedAggregate,
     DescribedBuffer,
@@ -418,3 +420,13 @@ def test_the_command_after_a_refusal_is_refused_for_nothing_else(
     assert after[0] != "inspect"
     done = ckpt(*after)
     assert done.exit_code in (0, 1) or refused.stdout.split("Next")[0].splitlines()[0] in done.stdout
+
+
+def test_rows_of_a_new_source_meet_the_watermark_of_the_next_batch(copy_of: CopyOf) -> None:
+    """After a single batch only its commit has a watermark: Spark evicts by it, and drops rows of a new source."""
+    checkpoint = copy_of("windowed-aggregation-hdfs-4.2")
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    newest.write_text(re.sub(r'"batchWatermarkMs":\d+', '"batchWatermarkMs":0', newest.read_text()))
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    opened = library.open_checkpoint(str(checkpoint))
+    assert (watermark_of(opened), next_watermark_of(opened) > 0) == (0, True)

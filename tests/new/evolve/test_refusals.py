@@ -56,8 +56,8 @@ def list_changes(minor: str, folder: Path) -> Iterator[tuple[str, Change]]:
     told = answers(minor)
     for name in (each.id for each in changes.CHANGES if each.id in told and f"{each.base}: nothing" in told):
         base = name.partition(": ")[0]
-        both = (parse_query(told[each]["query"]) for each in (f"{base}: nothing", name))
-        yield name, Change(of_changes / base, *both)
+        queries = [parse_query(told[each]["query"]) for each in (f"{base}: nothing", name)]
+        yield name, Change(of_changes / base, *queries)
 
 
 def list_words(query: QueryDescription, path: Path) -> Counter[str]:
