@@ -138,7 +138,8 @@ def _explain_failure(after: Inspection) -> str:
         return f"the next start would not run as planned ({forecast.outcome})"
     finding = forecast.because[0]
     error = f' ("{forecast.error}")' if forecast.error else ""
-    return f"the next start would fail{error}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
+    does = "does what is not known to ckpt" if forecast.outcome is Outcome.UNKNOWN else f"would fail{error}"
+    return f"the next start {does}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
 
 
 def warn_of_failing(after: Inspection, batch: int | None = None) -> Iterator[Words]:

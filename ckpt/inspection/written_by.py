@@ -1,9 +1,12 @@
 """Find the Spark version that wrote a checkpoint, as far as its files prove it."""
 
+import re
 from dataclasses import dataclass
 
 from ckpt import settings
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format, recorded_join_format
@@ -31,6 +34,7 @@ class WrittenBy:
     at_least: str | None  # also where only older batches, or the state, prove it
     at_most: str | None
     evidence: tuple[str, ...]
+    platform: str | None = None  # Databricks, whose features are of no version of Apache's Spark
 
     @property
     def oldest(self) -> Spark | None:
@@ -40,7 +44,7 @@ class WrittenBy:
     @property
     def versions(self) -> str:
         """Name them: ``Spark 3.3 to 3.5``; empty where nothing is known."""
-        return name_versions(self.at_least, self.at_most)
+        return self.platform or name_versions(self.at_least, self.at_most)
 
     @property
     def may_read_event_hubs(self) -> bool:
@@ -50,6 +54,8 @@ class WrittenBy:
 
 def written_by(checkpoint: Checkpoint) -> WrittenBy:
     """Find the oldest version by what any file proves, and the newest by what the newest offsets do not record."""
+    if (databricks := _find_databricks(checkpoint)) is not None:
+        return databricks
     proofs = _find_proofs(checkpoint)
     conf = recorded_settings_of(checkpoint)
     oldest, at_most = (None, None) if conf is None else bound_writer(conf)
@@ -60,6 +66,17 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     if at_least is not None and at_most is not None and MINORS.index(at_most) < MINORS.index(at_least):
         at_most = None  # a preview of the next version, or older batches are of a newer one
     return WrittenBy(at_least, at_most, tuple(evidence))
+
+
+def _find_databricks(checkpoint: Checkpoint) -> WrittenBy | None:
+    """Find it by what the newest offsets name: its runtime, a class of it, or Auto Loader."""
+    log = checkpoint.offsets.newest
+    conf = {key: value or "" for key, value in log.metadata.conf.items()} if log and log.metadata else {}
+    if version := re.match(r"(\d+\.\d+)\.x-", conf.get("sparkVersion", "")):
+        return WrittenBy(None, None, ("sparkVersion is recorded",), f"Databricks Runtime {version[1]}")
+    evidence = [f"{key}={value} is recorded" for key, value in conf.items() if value.startswith("com.databricks.")]
+    evidence += {source_type(offset) for offset in (offsets_of(log) if log else ())} & {SourceType.CLOUD_FILES}
+    return WrittenBy(None, None, tuple(evidence), "Databricks") if evidence else None
 
 
 def _find_proofs(checkpoint: Checkpoint) -> dict[str, str]:

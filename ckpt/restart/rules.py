@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.sources.file_logs import file_source_logs
+from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.formats.metadata import is_query_id
 from ckpt.model import Kind, Unreadable
 from ckpt.restart import batch, diagnoses, logs, messages, offsets, own_triggers, remedies, settings_and_state
@@ -205,8 +207,20 @@ def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Foreca
     for path in checkpoint.links_out:  # whoever does not read all parts of a checkpoint knows nothing of its start
         finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
         return Forecast(spark, progress, Outcome.UNKNOWN, because=(finding,))
-    answer = _ask_rules(Start(checkpoint, spark, progress))
+    start = Start(checkpoint, spark, progress)
+    answer = _ask_rules(start)
+    if answer.outcome.runs and (only := _find_only_databricks(start)) is not None:
+        answer = Forecast(spark, progress, Outcome.UNKNOWN, because=(only, *answer.because))
     return _doubt_refused(answer, checkpoint) if checkpoint.refused else answer
+
+
+def _find_only_databricks(start: Start) -> Finding | None:
+    """Find a source that only Databricks has: with it a query of any Spark of Apache fails before it looks here."""
+    kinds = [source_type(offset) for offset in offsets_of(start.end)] if start.end else []
+    if SourceType.CLOUD_FILES not in kinds:
+        return None
+    detail = f"source {kinds.index(SourceType.CLOUD_FILES)} is Auto Loader, which only Databricks has"
+    return Finding(diagnoses.modes.ONLY_DATABRICKS, f"{OFFSETS}/{start.latest}", detail)
 
 
 def _doubt_refused(answer: Forecast, checkpoint: Checkpoint) -> Forecast:

@@ -45,6 +45,7 @@ from ckpt.inspection.verdict import AS_FAR_AS_NAMES
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location
+from ckpt.restart.diagnoses.modes import ONLY_DATABRICKS
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -187,7 +188,9 @@ def plan_repairs(
         refused = (_refuse(FixName.TIDY, inspection, lost),)
         return replace(blank, refused=lost, lacks_id=True, ways=refused, found_id=only.app_id if only else None)
     ways: tuple[Fix, ...] = ()
-    if choose in ONLY_IF_CHOSEN or tidied or find_failing(inspection) or find_trouble(inspection):
+    elsewhere = all(f.because and f.because[0].diagnosis is ONLY_DATABRICKS for f in inspection.counted)
+    failing = find_trouble(inspection) or (find_failing(inspection) and not elsewhere)
+    if choose in ONLY_IF_CHOSEN or tidied or failing:
         planned = _plan_ways(storage, inspection, draft_tidying(whole, tidied), versions, choose)
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned)
     possible = [way for way in ways if way.cost is not None]

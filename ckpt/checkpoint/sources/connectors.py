@@ -49,7 +49,7 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
 
     def to_text(self, offset: ConnectorOffset) -> str:
         if self.name is SourceType.CLOUD_FILES and isinstance(offset.value, dict):
-            return f"file {offset.value['seqNum']} in the order of discovery"
+            return f"number {offset.value['seqNum']} in the order of discovery"
         return show_offset(offset.value, MOST_ON_PAGE, ascii_only=True)
 
     def start_after(self, offset: ConnectorOffset, facts: StartFacts) -> ReaderStart:
@@ -73,9 +73,9 @@ def _is_cloud_files(value: Json) -> bool:
 
 
 def _count_files(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
-    """``seqNum`` is the position in the sequence of files as they were discovered."""
+    """``seqNum`` is the position in what was discovered: 3 after a folder with one file, so these are not files."""
     before, after = whole_number(old["seqNum"]), whole_number(new["seqNum"])
-    return None if before is None or after is None else advance_number(before, after, Unit.FILES)
+    return None if before is None or after is None else advance_number(before, after, Unit.STEPS)
 
 
 def _is_pub_sub(value: Json) -> bool:

@@ -1,9 +1,10 @@
 """Auto Loader's list of the files that it has read: ``sources/<k>/rocksdb``, as far as names, sizes and zips tell.
 
 The layout is that of Spark's ``RocksDBFileManager``: ``<n>.zip`` names the SST files in ``SSTs/`` and the write-ahead
-logs in ``logs/``. This was tested with Spark's files; those of Databricks were not available. No SST file is opened.
+logs in ``logs/``. Databricks Runtime 18.0 names its files so; which was tested with files of Spark. No SST is opened.
 """
 
+import re
 from collections.abc import Iterator
 
 from ckpt.checkpoint.checkpoint import Checkpoint
@@ -15,6 +16,8 @@ from ckpt.model import Unreadable
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
 from ckpt.texts import plural, size
+
+_ZIP = re.compile(r"\.?(\d{1,18})\.zip(\.crc)?", re.ASCII)  # a snapshot, or its checksum file
 
 
 def find_auto_loader(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -32,6 +35,13 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
         return
     files = [*listing.walk(folder)]
     detail = f"{plural(len(files), 'file')}, {size(sum(info.size for _, info in files))}"
+    names = listing.in_folder(folder)
+    zips = {int(found[1]) for name in names if (found := _ZIP.fullmatch(name))}
+    if not zips:
+        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, folder, "it has no snapshot (N.zip)")
+    elif (newest := f"{max(zips)}.zip") not in names:
+        detail = "its checksum file is there, and it is not"
+        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, f"{folder}/{newest}", detail)
     snapshots = {path: zip_ for path, zip_ in checkpoint.source_snapshots.items() if path.startswith(f"{folder}/")}
     for path, snapshot in snapshots.items():
         if isinstance(snapshot, Unreadable):
@@ -42,6 +52,10 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
         for kind, named in ((SSTS, snapshot.ssts), (LOGS, snapshot.logs)):
             there = listing.in_folder(f"{folder}/{kind}")
             missing += [f"{kind}/{name}" for name, length in named if name not in there or there[name].size != length]
+        if not snapshot.ssts and not snapshot.logs and path == f"{folder}/{max(zips)}.zip":
+            yield Finding(
+                diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, "it is of an empty list, though files were found"
+            )
         if missing:
             others = f" and {len(missing) - 1} others" if missing[1:] else ""
             yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, f"it names {missing[0]}{others}, not there")

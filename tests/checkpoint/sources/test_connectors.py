@@ -112,7 +112,7 @@ def test_what_only_looks_like_it_is_unknown(offset: Any) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ({**CLOUD_FILES, "seqNum": 9}, {**CLOUD_FILES, "seqNum": 12}, Advance(3, Unit.FILES)),
+        ({**CLOUD_FILES, "seqNum": 9}, {**CLOUD_FILES, "seqNum": 12}, Advance(3, Unit.STEPS)),
         (
             {"snapshotId": 3, "index": 1, "scanSnapshot": False},
             {"snapshotId": 3, "index": 4, "scanSnapshot": False},

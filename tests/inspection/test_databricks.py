@@ -1,0 +1,66 @@
+"""A checkpoint of Auto Loader was written by Databricks, and no Spark of Apache continues it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ckpt as library
+from ckpt.restart.findings import Outcome
+from tests.conftest import Ckpt
+from tests.support.auto_loader import build
+
+RUNTIME = "18.0.x-aarch64-photon-scala2.13"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+CLASS = "com.databricks.sql.streaming.state.RocksDBStateStoreProvider"
+
+
+def record(checkpoint: Path, source: dict[str, object] | None, **conf: str) -> None:
+    """Rewrite the newest offsets with more settings, and another source."""
+    file = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    version, metadata, line = file.read_text().splitlines()
+    parsed = json.loads(metadata)
+    parsed["conf"] |= conf
+    file.write_text("\n".join((version, json.dumps(parsed), line if source is None else json.dumps(source))))
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("conf", "source", "written_by"),
+    [
+        ({"sparkVersion": RUNTIME, PROVIDER: CLASS}, None, "Databricks Runtime 18.0"),
+        ({PROVIDER: CLASS}, {"orders": {"0": 5}}, "Databricks"),
+        ({}, None, "Databricks"),
+        ({"sparkVersion": "another"}, {"orders": {"0": 5}}, ""),
+    ],
+)
+def test_who_wrote_it(conf: dict[str, str], source: dict[str, object] | None, written_by: str, tmp_path: Path) -> None:
+    checkpoint = build(tmp_path / "checkpoint")
+    record(checkpoint, source, **conf)
+
+    inspection = library.inspect(str(checkpoint))
+
+    if written_by:
+        assert inspection.written_by.versions == written_by
+        assert inspection.written_by.at_least is None
+        assert f"written by {written_by}" in str(inspection)
+    else:
+        assert inspection.written_by.platform is None
+    assert inspection.written_by.evidence
+
+
+def test_no_spark_of_apache_continues_auto_loader(tmp_path: Path, ckpt: Ckpt) -> None:
+    checkpoint = build(tmp_path / "checkpoint")
+
+    inspection = library.inspect(str(checkpoint))
+
+    assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
+    assert [rated.code for rated in inspection.troubles] == ["CKPT262"]
+    assert "Auto Loader, which only Databricks has" in inspection.verdict
+    held = ckpt("preflight", checkpoint)
+    assert (held.exit_code, held.stdout[:5]) == (1, "HOLD:")
+    for words in (["repair"], ["rewind", "--to-batch", "3"], ["prune"]):
+        assert "A PLAN" not in ckpt(words[0], checkpoint, *words[1:]).stdout
+    assert "would fail" not in ckpt("rewind", checkpoint, "--to-batch", "3").stdout
