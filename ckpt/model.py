@@ -33,6 +33,7 @@ class Fault(StrEnum):
     INCOMPLETE = "incomplete"  # a version line and nothing after it
     TRUNCATED_JSON = "truncated-json"  # JSON that stops before its end
     BAD_JSON = "bad-json"  # not JSON, or JSON of another shape
+    JAVA_SERIALIZED = "java-serialized"  # offsets as Spark 2.0 wrote them
     BAD_BINARY = "bad-binary"  # a binary file (schema, zip, ...) that cannot be decoded
     TOO_LARGE = "too-large"  # larger than ckpt reads (``ckpt.formats.limits``); what Spark does is unknown
     UNFINISHED = "unfinished"  # what stands for the newest offsets until ckpt has written a new checkpoint as a whole

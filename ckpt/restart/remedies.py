@@ -18,7 +18,7 @@ from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sidecars import shown_name, sidecar
-from ckpt.model import Json
+from ckpt.model import Fault, Json, Unreadable
 from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Finding
 from ckpt.storage.locations import is_of_one_host, local_path
@@ -29,6 +29,9 @@ from ckpt.versions import RULES
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
     """For a file of the logs that a start reads and cannot; None leaves it to the diagnosis."""
     latest = checkpoint.offsets.latest
+    entry = checkpoint.offsets.entries.get(batch_id)
+    if isinstance(entry, Unreadable) and entry.fault is Fault.JAVA_SERIALIZED and folder == OFFSETS:
+        return BOOK.advise("new_checkpoint")
     if not latest:
         return advise(put_back())  # nothing is before it
     if folder == COMMITS or checkpoint.stateful:

@@ -10,6 +10,7 @@ from ckpt.checkpoint.history import Pattern, rate_sources
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import Advance, Unit
 from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, kind_of, source_views
+from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
 from ckpt.model import Kind
@@ -148,6 +149,8 @@ def _name_kind(source: SourceView, inspection: Inspection) -> str:
     """Type of a source, as far as its offsets tell."""
     if source.record is None and source.well_formed:
         return "no offset yet"
+    if isinstance(source.record, NumberOffset) and not source.record.rate:
+        return "socket or other"
     either = source.kind.like_event_hubs and inspection.written_by.may_read_event_hubs
     return "kafka or Event Hubs" if either else source.type
 
@@ -241,7 +244,7 @@ def _describe_reading(reading: SourceRange) -> str:
     if reading.start == reading.end:
         return f"reads nothing new at {start}"
     advance = reading.advance
-    total = f": {count_units(advance.amount, advance.unit)}" if advance and advance.amount is not None else ""
+    total = f": {_count_advance(advance)}" if advance and advance.amount is not None else ""
     return f"reads again from {start} to {end}{total}"
 
 
@@ -286,7 +289,13 @@ def _describe_advance(advance: Advance | None) -> str:
         return "another table" if advance.replaced else "another topic"
     if advance.went_back:
         return "WENT BACK"
-    return "unknown" if advance.amount is None else count_units(advance.amount, advance.unit, "+")
+    return "unknown" if advance.amount is None else _count_advance(advance, "+")
+
+
+def _count_advance(advance: Advance, sign: str = "") -> str:
+    """How far a source went; partitions that are new in the batch are named, because their rows are not counted."""
+    more = f" and {plural(advance.appeared, 'new partition')}" if advance.appeared else ""
+    return f"{count_units(advance.amount or 0, advance.unit, sign)}{more}"
 
 
 def count_units(amount: int, unit: str, sign: str = "") -> str:
@@ -304,7 +313,7 @@ def range_text(reads: SourceRange) -> str:
     """Describe a range in a line: ``from orders/0=40 to orders/0=51: 11 offsets``."""
     end = "an unknown offset" if reads.end is None else offset_text(reads.end_offset)
     advance = reads.advance
-    count = f": {count_units(advance.amount, advance.unit)}" if advance and advance.amount is not None else ""
+    count = f": {_count_advance(advance)}" if advance and advance.amount is not None else ""
     return f"from {offset_text(reads.start_offset)} to {end}{count}"
 
 

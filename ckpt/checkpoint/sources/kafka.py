@@ -56,7 +56,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
         return KafkaOffset(dict(sorted(offsets.items())))
 
     def advance(self, old: KafkaOffset, new: KafkaOffset) -> Advance:
-        """Partitions that appear are not counted: where Spark began to read them is not in the log."""
+        """Offsets of partitions that appear are not counted."""
         return _advance(old.partitions, new.partitions)
 
     def to_json(self, offset: KafkaOffset) -> dict[str, Json]:
@@ -170,7 +170,8 @@ def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Adva
     before, after = ({topic for topic, _ in partitions} for partitions in (old, new))
     gone, came = (", ".join(sorted(topics)) for topics in (before - after, after - before))
     switched = (gone, came) if gone and came else None
-    return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, recreated=left)
+    appeared = len(new.keys() - old.keys())
+    return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, appeared=appeared, recreated=left)
 
 
 def _parse_offset(partition: str, offset: Json, what: str | Words) -> int:

@@ -15,6 +15,7 @@ from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
+from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.sidecars import is_temporary
@@ -146,6 +147,7 @@ def find_cut_commit(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find sources that went backwards, or to another table, in one of the batches that were read."""
+    switches: dict[int, list[tuple[int, int, str, str]]] = {}
     for (earlier, before), (later, after) in pairwise(checkpoint.offsets.records.items()):
         past = checkpoint.is_past(later)
         for index, advance in enumerate(advances(before, after)):
@@ -154,16 +156,40 @@ def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
                 detail = f"{where}: the table id differs"
                 yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, minor=past)
             elif advance is not None and advance.switched:
-                gone, came = advance.switched
-                detail = f"{where}: topic {came} instead of {gone}"
-                yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, minor=past)
-            elif advance is not None and advance.went_back:
+                switches.setdefault(index, []).append((earlier, later, *advance.switched))
+            elif advance is not None and advance.went_back and not _is_socket(after, index):
                 advice = BOOK.advise("topic_was_recreated", before=earlier) if advance.recreated else None
                 if _can_rewind(checkpoint, earlier) and later in checkpoint.commits and not past:
                     forward = isinstance(offset_of(after, index), _FORWARD)
                     advice = BOOK.advise("offsets_moved_back", before=earlier) if forward else advice
                 detail = f"{where}: {advance.went_back[0]}"
                 yield Finding(diagnoses.others.OFFSETS_WENT_BACK, f"offsets/{later}", detail, advice, past)
+    for index, switched in switches.items():
+        yield from _describe_switches(checkpoint, index, switched)
+
+
+def _describe_switches(
+    checkpoint: Checkpoint, index: int, switches: list[tuple[int, int, str, str]]
+) -> Iterator[Finding]:
+    """Describe how a source went to other topics; where one comes back, queries with several took turns."""
+    topics = dict.fromkeys(name for *_, gone, came in switches for name in (gone, came))
+    in_turns = len(topics) <= len(switches)
+    for earlier, later, gone, came in switches[-1:] if in_turns else switches:
+        advice = None
+        detail = f"source {index}, from batch {earlier} to batch {later}: topic {came} instead of {gone}"
+        if in_turns:
+            detail += f", the last of {len(switches)} switches: several queries seem to share this checkpoint"
+        if later in checkpoint.commits:
+            name = "topics_in_turns" if in_turns else "topic_was_switched"
+            name = name if _can_rewind(checkpoint, earlier) else "topic_was_switched_in_state"
+            advice = BOOK.advise(name, before=earlier, gone=gone)
+        yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, advice, checkpoint.is_past(later))
+
+
+def _is_socket(log: OffsetLog, index: int) -> bool:
+    """Tell whether a bare number says that nothing was read yet, as a socket counts anew after each start."""
+    offset = offset_of(log, index)
+    return isinstance(offset, NumberOffset) and offset.value == -1
 
 
 def _can_rewind(checkpoint: Checkpoint, batch: int) -> bool:

@@ -1,0 +1,71 @@
+"""Batches of another topic, sockets that count anew, partitions that are new, and offsets of Spark 2.0."""
+
+from pathlib import Path
+
+import pytest
+
+import ckpt
+from tests.conftest import Ckpt
+
+_CONF = '"conf":{"spark.sql.shuffle.partitions":"200"}'
+
+
+def _make(folder: Path, offsets: list[str], committed: int | None = None) -> Path:
+    for log in ("offsets", "commits"):
+        (folder / log).mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000001"}')
+    for batch, offset in enumerate(offsets):
+        metadata = f'{{"batchWatermarkMs":0,"batchTimestampMs":{1700000000000 + batch},{_CONF}}}'
+        (folder / "offsets" / str(batch)).write_text(f"v1\n{metadata}\n{offset}")
+        if batch < (len(offsets) if committed is None else committed):
+            (folder / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    return folder
+
+
+def _topic(name: str, offset: int) -> str:
+    return f'{{"{name}":{{"0":{offset}}}}}'
+
+
+def test_a_committed_switch_of_topic_says_where_the_old_one_ended(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", [_topic("a", 5), _topic("b", 9), _topic("b", 11)])
+    document = ckpt("inspect", checkpoint, "-o", "json").json()
+    assert [" ".join(step["command"]) for step in document["next"]] == [f"ckpt handoff {checkpoint} --batch 0"]
+    assert "failOnDataLoss" not in str(document["next"])
+    assert 'startingOffsets = {"a":{"0":5}}' in ckpt("handoff", checkpoint, "--batch", "0").stdout
+
+
+def test_queries_that_take_turns_are_one_finding(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", [_topic("ab"[batch % 2], batch) for batch in range(6)])
+    document = ckpt("inspect", checkpoint, "-o", "json").json()
+    (finding,) = (finding for finding in document["findings"] if finding["code"] == "CKPT406")
+    assert "the last of 5 switches: several queries seem to share this checkpoint" in finding["detail"]
+    wanted = [f"ckpt handoff {checkpoint} --batch 4", f"ckpt handoff {checkpoint}"]
+    assert [" ".join(step["command"]) for step in document["next"]] == wanted
+    starts = [ckpt(*command.split()[1:]).stdout for command in wanted]
+    assert [
+        f'startingOffsets = {{"{topic}":{{"0":{end}}}}}' in start
+        for topic, end, start in zip("ab", (4, 5), starts, strict=True)
+    ] == [True, True]
+
+
+@pytest.mark.parametrize(("numbers", "codes"), [([-1, 3, -1, 1], []), ([5, 3], ["CKPT401"])])
+def test_a_socket_counts_anew_after_a_restart(numbers: list[int], codes: list[str], tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", [str(number) for number in numbers])
+    assert [one.code for one in ckpt.inspect(checkpoint).findings if one.code == "CKPT401"] == codes
+
+
+def test_new_partitions_are_named_where_offsets_are_counted(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", ['{"t":{"0":5}}', '{"t":{"0":9,"1":100,"2":7}}'])
+    assert "4 offsets and 2 new partitions" in " ".join(ckpt("offsets", "show", checkpoint).stdout.split())
+    assert "+4 offsets and 2 new partitions" in ckpt("inspect", checkpoint, "-v").stdout
+
+
+def test_offsets_of_spark_2_0_are_no_damage(ckpt: Ckpt, tmp_path: Path) -> None:
+    """Spark 2.0.2 was seen to write them so, without metadata and commits."""
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_bytes(
+        b"\xac\xed\x00\x05sr\x008org.apache.spark.sql.execution.streaming.CompositeOffset"
+    )
+    page = " ".join(ckpt("inspect", tmp_path).stdout.split())
+    assert "Spark 2.0 wrote it" in page
+    assert "back from a copy" not in page
