@@ -21,7 +21,7 @@ def repair(
     query_id: Annotated[
         str | None, typer.Option(metavar="ID", help="The id of the query, if metadata is lost.")
     ] = None,
-    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files of interrupted writes.")] = False,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove what harms no start.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
 ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.formats.metadata import build_metadata
@@ -113,6 +113,14 @@ def logs_show_state(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> bool:
     )
 
 
+class AddedSpace(NamedTuple):
+    """White space that Spark did not write into a text file."""
+
+    what: str  # in words
+    read: bool  # Spark reads other lines because of it
+    proven: bool  # by the hidden checksum file, which matches the rest
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Value):
     """Everything that was read of one checkpoint; nothing in it was concluded, only parsed."""
@@ -126,6 +134,8 @@ class Checkpoint(Value):
     state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match their log file
+    respaced: Mapping[str, AddedSpace] = field(default_factory=dict)
+    """Text files that have white space which Spark does not write, as far as nothing else is known to differ."""
     metadata_checksums: HadoopChecksums | None = None  # of a ``metadata`` that is missing, or names no query
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Files that are missing, by path, and those beside them that have their bytes, as their checksum files prove."""

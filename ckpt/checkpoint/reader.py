@@ -15,6 +15,7 @@ from ckpt.checkpoint.checkpoint import (
     OFFSETS,
     SKIPPED,
     SOURCES,
+    AddedSpace,
     Checkpoint,
     Log,
 )
@@ -31,7 +32,7 @@ from ckpt.checkpoint.state.loaded_files import Allowance
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_state
 from ckpt.errors import CkptError, NotAFolder, NotFound, NotThereYet, StorageError, one_line
-from ckpt.formats import commits, limits, metadata, names, offsets, sidecars
+from ckpt.formats import commits, limits, metadata, names, offsets, sidecars, text
 from ckpt.formats.offsets import is_continuous
 from ckpt.formats.rocksdb import parse_snapshot
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
@@ -304,6 +305,7 @@ class _Reading:
     look_only: bool = False
     vanished: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    source_texts: dict[str, bytes] = field(default_factory=dict)  # of files of source logs
 
     def checkpoint(self) -> Checkpoint:
         """Read the logs in one round, then what describes the state and what of it the next start loads."""
@@ -356,14 +358,21 @@ class _Reading:
         if state is not None and self.refused:  # that nothing is seen of them is no damage
             damages = (damage for damage in state.damages if not read.is_refused(damage.path))
             state = replace(state, damages=tuple(damages))
+        source_entries = self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids))
+        respaced = self._find_respaced(raw | self.source_texts)
+        if respaced:  # git changes all files
+            respaced |= self._find_respaced(self._read(self._list_operator_metadata()))
+        proof = {sidecars.sidecar(path) for path in respaced}
+        stale = tuple(path for path in self._find_stale_sidecars(raw) if path not in proof)
         return replace(
             read,
             kind=_judge_kind(offset_log, commit_log, state),
             state=state,
-            stale_sidecars=self._find_stale_sidecars(raw),
+            stale_sidecars=stale,
+            respaced=respaced,
             metadata_checksums=self._read_metadata_checksums(query),
             renamed=find_renamed(self.listing, self._read),
-            source_entries=self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids)),
+            source_entries=source_entries,
             source_snapshots=self._read_source_snapshots(offset_log.newest),
             initial_offsets=self._read_initial_offsets(offset_log, commit_log),
             lost_schemas=tuple(path for path in (state.moved_schemas if state else ()) if is_gone(path)),
@@ -452,7 +461,9 @@ class _Reading:
         logs = file_logs.file_source_logs(self.listing, latest)
         requests = [file_logs.request_for(self.listing, path) for log in logs for path in log.needed()]
         answers = zip(requests, self._read_many(requests), strict=True)
-        return {request.path: file_logs.parse(request, data) for request, data in answers if isinstance(data, bytes)}
+        whole = [(request, data) for request, data in answers if isinstance(data, bytes)]
+        self.source_texts = {request.path: data for request, data in whole if not request.offset}
+        return {request.path: file_logs.parse(request, data) for request, data in whole}
 
     def _read_source_snapshots(self, latest: OffsetLog | None) -> dict[str, RocksDBSnapshot | Unreadable]:
         """The newest snapshot of the list of files of each Auto Loader source."""
@@ -501,6 +512,24 @@ class _Reading:
                 if isinstance(parsed, Unreadable) or not parsed.match(data):
                     stale.append(sidecar)
         return tuple(stale)
+
+    def _find_respaced(self, raw: Mapping[str, bytes | None]) -> dict[str, AddedSpace]:
+        """Text files with added white space, if their checksums are those of the rest, or there are none."""
+        rest = {path: own for path, data in raw.items() if data and (own := text.drop_white_space(data)) != data}
+        beside = {path: sidecars.sidecar(path) for path in rest if self.listing.info(sidecars.sidecar(path))}
+        checksums = self._read(list(beside.values())) if beside else {}
+        respaced = {}
+        for path, own in rest.items():
+            data, proven = raw[path] or b"", path in beside
+            known = sidecars.parse_hadoop_sidecar(path, checksums[beside[path]] or b"") if proven else None
+            is_read = data.splitlines() != own.splitlines()
+            if (known is None and is_read) or (isinstance(known, sidecars.HadoopChecksums) and known.match(own)):
+                respaced[path] = AddedSpace(text.describe_white_space(data), is_read, proven)
+        return respaced
+
+    def _list_operator_metadata(self) -> list[str]:
+        folders = [folder for folder in self.listing.folders if f"{folder}/".find("/_metadata/") > 0]
+        return [f"{folder}/{name}" for folder in folders for name in self.listing.in_folder(folder) if name[0] != "."]
 
     def _read_metadata_checksums(self, query: QueryMetadata | Unreadable | None) -> sidecars.HadoopChecksums | None:
         """The checksums of a ``metadata`` that is missing, or names no query; None where nothing was kept."""

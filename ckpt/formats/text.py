@@ -98,6 +98,24 @@ def lines_of(raw: bytes) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def drop_white_space(raw: bytes) -> bytes:
+    r"""A log file as Spark writes it: without the \r of git and Windows, and what an editor adds at the ends."""
+    return raw.removeprefix(_BYTE_ORDER_MARK).replace(b"\r\n", b"\n").rstrip(b" \t\r\n")
+
+
+def describe_white_space(raw: bytes) -> str:
+    """What ``drop_white_space`` takes off, in words."""
+    added = {
+        "line ends of Windows, as git writes them with core.autocrlf": b"\r\n" in raw,
+        "a byte order mark": raw.startswith(_BYTE_ORDER_MARK),
+        "white space at its end": raw != raw.rstrip(b" \t\r\n"),
+    }
+    return " and ".join(what for what, is_there in added.items() if is_there)
+
+
 NO_VERSION = "failed to read correct log version"
 """Words of each Spark version for a log whose first line is no version (``MetadataVersionUtil.validateVersion``)."""
 

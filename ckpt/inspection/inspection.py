@@ -222,6 +222,11 @@ class Inspection(Value):
         return _ASK_AGAIN if self.unreached else Advice()
 
     @property
+    def to_repair(self) -> bool:
+        """True if a finding advises a repair: exactly then ``repair`` looks for a fix, unless it is asked for more."""
+        return any(rated.advice is not None and rated.advice.repairs for rated in self.troubles)
+
+    @property
     def trouble_names(self) -> str:
         """Diagnoses of the troubles, each once: ``CKPT101 unreadable-log-file, CKPT204 commits-ahead-of-offsets``."""
         diagnoses = (rated.finding.diagnosis for rated in self.troubles)

@@ -145,7 +145,13 @@ def _check_number_of_sources(start: Start) -> Forecast | None:
     if after.names_sources:
         return None  # and so goes by names: ``Start.left_out``
     detail = f"{OFFSETS}/{start.predecessor} names {len(before.sources)}, {path} names {len(after.sources)}"
-    diagnosis = diagnoses.logs.OF_OTHER_QUERY if share_no_kind(before, after) else diagnoses.logs.SOURCES_DIFFER
+    respaced = [file for file in (path, f"{OFFSETS}/{start.predecessor}") if file in start.checkpoint.respaced]
+    path = respaced[0] if respaced else path
+    diagnosis = (
+        diagnoses.logs.OF_OTHER_QUERY
+        if share_no_kind(before, after) and not respaced
+        else diagnoses.logs.SOURCES_DIFFER
+    )
     return start.fails(diagnosis, path, detail, messages.SOURCES_DIFFER)
 
 

@@ -20,7 +20,7 @@ from ckpt.formats.names import compactible_id
 from ckpt.formats.sidecars import shown_name, sidecar
 from ckpt.model import Fault, Json, Unreadable
 from ckpt.restart.book import BOOK, put_back
-from ckpt.restart.findings import Finding
+from ckpt.restart.findings import Finding, Severity
 from ckpt.storage.locations import is_of_one_host, local_path
 from ckpt.texts import quote_path, span
 from ckpt.versions import RULES
@@ -94,7 +94,14 @@ def repair_offsets(batch_ids: Sequence[int]) -> Advice:
 
 
 def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
-    """Say of a missing file which file has its bytes, as the checksums that stayed prove, in place of other advice."""
+    """Say of a missing file which file has its bytes, as the checksums that stayed prove, in place of other advice.
+
+    Of an error in a file with added white space, that a repair takes that off.
+    """
+    added = checkpoint.respaced.get(finding.path)
+    if added is not None and added.read and finding.diagnosis.severity is Severity.ERROR:
+        detail = f"{finding.detail}; it has {added.what}"
+        return replace(finding, detail=detail, advice=BOOK.advise("take_white_space_off"))
     if not checkpoint.renamed:
         return finding
     folder, slash, name = finding.path.rpartition("/")
@@ -151,10 +158,10 @@ def nobody_reads(version: int) -> bool:
     return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
 
 
-def newer_version(version: int, checkpoint: Checkpoint) -> Advice:
-    """For a version line that some Spark version, or none that is known, reads."""
+def newer_version(version: int, checkpoint: Checkpoint) -> Advice | None:
+    """For a version line that no Spark version is known to read; None leaves it to the diagnosis."""
     if not nobody_reads(version):
-        return BOOK.advise("other_version")
+        return None
     name = "newer_spark_or_repair" if checkpoint.offsets.latest else "newer_spark_or_put_back"  # nothing is before it
     return BOOK.advise(name, newest=list(RULES)[-1], version=version)
 

@@ -76,7 +76,7 @@ def leave_out_refused(inspection: Inspection, storage: Storage) -> Inspection:
 
 
 def _try(repair: Call, storage: Storage) -> Advice | None:
-    """Plan a repair: what helps instead of it; None where it is possible, or not needed."""
+    """Plan a repair: what helps instead of it; None where it is possible."""
     options = dict(repair.options)
     way = options.get("choose")
     try:
@@ -87,7 +87,7 @@ def _try(repair: Call, storage: Storage) -> Advice | None:
         )
     except CkptError:  # which the repair ends with, too
         return Advice()
-    return None if plan.refused is None else advise_instead(plan)
+    return None if plan.steps else advise_instead(plan)
 
 
 def _without(rated: RatedFinding, refused: dict[Call, Advice]) -> RatedFinding:

@@ -37,6 +37,7 @@ from ckpt.changes.fixes.tidy import draft_tidying, move_up, put_back_renamed, re
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
 from ckpt.changes.plan import NEVER_FINISHED, ChangePlan, NoWay, adapt_to_sink, add_mark
 from ckpt.changes.steps import view_changed
+from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError, parse_choice, parse_choices
 from ckpt.formats.metadata import is_query_id
@@ -126,7 +127,7 @@ def repair(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         query_id: The id of the query, a UUID, where ``metadata`` is lost.
         choose: Which way; by default the recommended one.
-        leftovers: Remove temporary files of interrupted writes too.
+        leftovers: Remove what harms no start too: temporary files, checksums that match no file, added white space.
         spark: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: costs are then those in that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``ApplyOptions``.
@@ -182,7 +183,7 @@ def plan_repairs(
         tidied = (*put_back, *tidy(whole, storage_then, query_id, temporary=leftovers))
     else:
         whole, tidied = checkpoint, tidy(checkpoint, storage, query_id, temporary=leftovers)
-    has_id = whole.offsets.latest is None or is_query_id(whole.query_id or "")
+    has_id = whole.offsets.latest is None or is_query_id(whole.query_id or "") or METADATA in whole.respaced
     if query_id is None and not has_id:
         only, lost = sink.find_query(checkpoint) if sink is not None else None, BOOK.text("lost_id")
         refused = (_refuse(FixName.TIDY, inspection, lost),)
@@ -190,12 +191,13 @@ def plan_repairs(
     ways: tuple[Fix, ...] = ()
     elsewhere = all(f.because and f.because[0].diagnosis is ONLY_DATABRICKS for f in inspection.counted)
     failing = find_trouble(inspection) or (find_failing(inspection) and not elsewhere)
-    if choose in ONLY_IF_CHOSEN or tidied or failing:
+    advised = inspection.to_repair or choose in ONLY_IF_CHOSEN or (tidied and (leftovers or query_id is not None))
+    if advised or failing:
         planned = _plan_ways(storage, inspection, draft_tidying(whole, tidied), versions, choose)
-        ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned)
+        ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned if advised or way.cost is None)
     possible = [way for way in ways if way.cost is not None]
     if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
-        why = f"no change to the files makes more starts succeed than now; ckpt found {inspection.trouble_names}"
+        why = f"a repair does not help with what ckpt found: {inspection.trouble_names}"
         if inspection.sound:
             why = "a start finds everything it needs" + (AS_FAR_AS_NAMES if inspection.not_read else "")
         return replace(blank, needed=False, why=why)

@@ -6,6 +6,7 @@ no checksum file, and takes any ``metadata`` that holds a UUID.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
 from ckpt.changes.book import BOOK
@@ -21,7 +22,8 @@ from ckpt.checkpoint.state.folders import find_nested, list_nested, partition_of
 from ckpt.errors import UsageError
 from ckpt.formats.limits import LARGEST_CHANGE
 from ckpt.formats.metadata import build_metadata, is_query_id
-from ckpt.formats.sidecars import is_temporary
+from ckpt.formats.sidecars import is_temporary, shown_name
+from ckpt.formats.text import drop_white_space
 from ckpt.model import DamageKind, Kind, Unreadable
 from ckpt.restart.sinks import BEGINS_ANEW, REUSED, AnySink, Ids, Seen, list_sinks
 from ckpt.storage import Storage
@@ -78,7 +80,14 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
         "remove operator metadata that cannot be read, which Spark writes again": described,
     }
     sidecar_steps = tuple(FileStep(path, storage.read(path), None) for path in sidecars)
+    respaced = [path for path, added in checkpoint.respaced.items() if added.read or temporary]
+    without = (plan_writing(storage, listing, path, drop_white_space(storage.read(path))) for path in respaced)
     every = (
+        Tidied(
+            "take off white space that Spark did not write",
+            tuple(chain.from_iterable(without)),
+            proven=all(checkpoint.respaced[path].proven for path in respaced),
+        ),
         Tidied(_write(checkpoint, query_id), tuple(_write_metadata(checkpoint, storage, query_id))),
         *(Tidied(what, tuple(plan_removals(storage, listing, paths))) for what, paths in removed.items()),
         Tidied(
@@ -229,7 +238,7 @@ def _find_orphans(checkpoint: Checkpoint) -> Iterator[str]:
     for log in (checkpoint.offsets, checkpoint.commits):
         names = checkpoint.listing.in_folder(log.folder)
         for name in names:
-            if name[0] == "." and name.endswith(".crc") and name[1:-4] not in names:
+            if name != (file := shown_name(name)) and file.isdecimal() and file not in names:
                 yield f"{log.folder}/{name}"
     for operator in checkpoint.operators:
         for path in list_descriptions(operator):

@@ -11,7 +11,7 @@ from ckpt.errors import CkptError
 from ckpt.formats.blockstream import LeadsOutside, Pieces, Stream
 from ckpt.formats.checksums import crc32c, fold_checksums
 from ckpt.formats.compression import MAGIC, Corrupt
-from ckpt.formats.limits import LARGEST_ZIP
+from ckpt.formats.limits import LARGEST_RECORD, LARGEST_ZIP
 from ckpt.formats.rocksdb import ZipTooLarge, read_zip
 from ckpt.formats.sidecars import (
     BYTES_PER_CHECKSUM,
@@ -23,6 +23,7 @@ from ckpt.formats.sidecars import (
 )
 from ckpt.formats.sst import FOOTER, CorruptData, ReadRange, UnknownTable, check_footer, check_sst
 from ckpt.formats.statefiles import CHECKSUM, LZ4, last_bytes
+from ckpt.formats.text import drop_white_space
 from ckpt.model import DamageKind, StateFileKind, Unreadable
 from ckpt.storage import Storage
 
@@ -83,13 +84,21 @@ class _File:
         wrong = self._compare_recorded()
         if wrong is not None:
             return wrong
-        if self._hidden_wrong is None:
+        if self._hidden_wrong is None or self._is_only_respaced():
             return unknown if self._recorded is None and self._hidden is None else None
         name = hadoop_sidecar_name(self._file.path.rpartition("/")[2])
         detail = f"the bytes from {self._hidden_wrong:,} on do not match its hidden checksum file {name}"
         if self._hidden_wrong < self._compared_by_hadoop or unknown:
             return Verdict(DamageKind.UNREADABLE, detail, _BY_HADOOP)
         return Verdict(DamageKind.CHANGED if self._file.kind is None else DamageKind.CHECKSUM_DIFFERS, detail)
+
+    def _is_only_respaced(self) -> bool:
+        """Tell whether a file that describes state is as it was written but for its line ends: Spark reads the same."""
+        if self._file.kind is not None or self._hidden is None or self._file.size > LARGEST_RECORD:
+            return False
+        data = self._storage.read(self._file.path)
+        own = drop_white_space(data)
+        return own.splitlines() == data.splitlines() and self._hidden.match(own)
 
     def _check_sst_file(self) -> FileOutcome:
         self._compared_by_hadoop = self._file.size

@@ -18,7 +18,7 @@ from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
 from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
-from ckpt.formats.sidecars import is_temporary
+from ckpt.formats.sidecars import is_temporary, sidecar
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
@@ -207,15 +207,25 @@ _FORWARD = (ConnectorOffset, DeltaOffset, RateMicroBatchOffset)
 def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find batches with another number of sources, which a query keeps as long as its checkpoint."""
     logs = checkpoint.offsets.records.items()
-    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
-    for (few, earlier), (many, later) in pairwise(runs):
+    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: _count_sources(log[1]))]
+    returned = False
+    for number, ((few, earlier), (many, later)) in enumerate(pairwise(runs)):
+        if returned:
+            returned = False
+            continue  # the batches before were the odd ones
+        returned = number + 2 < len(runs) and runs[number + 2][0] == few
         if all(log.names_sources for i, log in logs if i == later[0]):
             continue  # the forecast goes by their names
         if share_no_kind(checkpoint.offsets.records[earlier[-1]], checkpoint.offsets.records[later[0]]):
             continue  # they are of another query, as the forecast says
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
-        past = checkpoint.is_past(later[0])
+        past = checkpoint.is_past(later[0]) or returned
         yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
+
+
+def _count_sources(log: OffsetLog) -> int:
+    """The sources of a batch; a blank line, which an editor adds, is one only for a start, which finds it then."""
+    return sum(source.text is None or bool(source.text.strip()) for source in log.sources)
 
 
 def _describe_files(batch_ids: list[int]) -> str:
@@ -455,6 +465,13 @@ def find_stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.others.STALE_SIDECAR, path, "its checksums do not match the file next to it")
 
 
+def find_added_white_space(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find text files that are as Spark wrote them, but for white space."""
+    for path, added in checkpoint.respaced.items():
+        proof = f", and {sidecar(path)} matches the rest" if added.proven else ""
+        yield Finding(diagnoses.others.WHITE_SPACE_ADDED, path, f"it has {added.what}{proof}")
+
+
 def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find temporary files of writes that broke off, anywhere in the checkpoint."""
     paths = checkpoint.listing.named(is_temporary)
@@ -517,6 +534,7 @@ _CHECKS = (
     find_orphan_sidecars,
     find_directories,
     find_stale_sidecars,
+    find_added_white_space,
     find_leftovers,
     find_nested,
     find_passing_place,

@@ -139,6 +139,15 @@ def _replace_text(root: Path, mutation: Mutation) -> None:
         _forget_crc(path, mutation)
 
 
+def _line_ends(root: Path, mutation: Mutation) -> None:
+    r"""Write \r\n for \n, as git does with core.autocrlf: in files without a zero byte at their beginning."""
+    for path in _matches(root, mutation):
+        content = path.read_bytes() if path.is_file() else b"\0"
+        if b"\0" not in content[:8000] and b"\n" in content:
+            path.write_bytes(content.replace(b"\n", b"\r\n"))
+            _forget_crc(path, mutation)
+
+
 def _zip_entry(root: Path, mutation: Mutation) -> None:
     """Replace `old` by `new` in the entry `entry` of a zip; the other entries stay as they are, and in their order."""
     for path in _matches(root, mutation):
@@ -192,6 +201,7 @@ OPERATIONS: dict[str, Callable[[Path, Mutation], None]] = {
     "write": _write,  # path, text or hex, keep_crc; an empty text makes an empty file
     "flip": _flip,  # path, at, hex, keep_crc
     "replace_text": _replace_text,  # path, old, new, keep_crc
+    "line_ends": _line_ends,  # path, keep_crc
     "zip_entry": _zip_entry,  # path, entry, old, new, keep_crc
     "copy": _copy,  # path, to, keep_crc
     "move": _move,  # path, to, keep_crc

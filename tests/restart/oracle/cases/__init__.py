@@ -12,6 +12,7 @@ from . import (
     contents,
     flipped,
     kafka,
+    line_ends,
     links,
     logs,
     old_spark,
@@ -54,6 +55,7 @@ CASES: tuple[Case, ...] = tuple(
             untrue.cases(),
             younger.cases(),
             links.cases(),
+            line_ends.cases(),
         )
     )
 )

@@ -102,6 +102,7 @@ def _forms(path: str, body: str) -> dict[str, list[Mutation]]:
         "hello": [replace(path, "v1\n", "hello\n")],
         "blank-line": [write(path, "\n")],
         "newline-at-end": [replace(path, body, body + "\n")],
+        "blank-line-at-end": [replace(path, body, body + "\n\n")],
         "crlf": [replace(path, "v1\n", "v1\r\n")],
         "byte-order-mark": [replace(path, "v1\n", "\ufeffv1\n")],
         "no-version-line": [replace(path, "v1\n", "")],
@@ -149,7 +150,7 @@ def _unreadable() -> Iterator[Case]:
     for form, damage in _offset_forms(L - 1, _body(L - 1)).items():
         yield _case(f"offset-predecessor-{form}", *damage, form=form)
         yield _case(f"offset-predecessor-{form}-uncommitted", *damage, *uncommitted, form=form)
-    for form in ("empty", "json-cut-early", "v9", "garbage-bytes"):
+    for form in ("empty", "json-cut-early", "v9", "garbage-bytes", "blank-line-at-end"):
         yield _case(f"offset-old-{form}", *_offset_forms(L - 2, _body(L - 2))[form], form=form)
         yield _case(
             f"offset-old-{form}-uncommitted", *_offset_forms(L - 2, _body(L - 2))[form], *uncommitted, form=form
@@ -182,6 +183,8 @@ def _metadata() -> Iterator[Case]:
         "id-not-a-uuid": [write("metadata", '{"id":"orders"}')],
         "extra-key": [replace("metadata", "{", '{"note":"x",')],
         "newline-at-end": [replace("metadata", "}", "}\n")],
+        "crlf-at-end-stale-crc": [replace("metadata", "}", "}\r\n") | {"keep_crc": True}],
+        "byte-order-mark": [replace("metadata", "{", "\ufeff{")],
         "directory": [*delete("metadata"), mkdir("metadata")],
         "orphan-crc": delete("metadata", keep_crc=True),
     }
