@@ -34,17 +34,22 @@ class Question:
 @cache
 def questions() -> tuple[Question, ...]:
     """Every case with every strategy that has a plan for it."""
-    return tuple(_questions())
+    return tuple(question for case in cases.CASES for question in _ask_of(case))
 
 
-def _questions() -> Iterator[Question]:
-    for case in cases.CASES:
-        with tempfile.TemporaryDirectory() as scratch:
-            checkpoint = repairing.damaged(case, Path(scratch))
-            for strategy in repairing.STRATEGIES:
-                plan = repairing.planned(checkpoint, strategy)
-                if plan.steps:
-                    yield Question(case, strategy, repairing.fingerprint(case, plan))
+def find_question(name: str) -> Question:
+    """Find one of them, without a plan for every case."""
+    asked = (question for case in cases.CASES if name.startswith(f"{case.name}/") for question in _ask_of(case))
+    return next(question for question in asked if question.name == name)
+
+
+def _ask_of(case: Case) -> Iterator[Question]:
+    with tempfile.TemporaryDirectory() as scratch:
+        checkpoint = repairing.damaged(case, Path(scratch))
+        for strategy in repairing.STRATEGIES:
+            plan = repairing.planned(checkpoint, strategy)
+            if plan.steps:
+                yield Question(case, strategy, repairing.fingerprint(case, plan))
 
 
 class Repaired(Cases[Question]):

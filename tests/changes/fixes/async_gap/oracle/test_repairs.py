@@ -41,7 +41,7 @@ def promised(plan: AsyncRepairPlan, minor: str, progress: Progress) -> Forecast:
 @pytest.mark.parametrize("name", some_quick(sorted({name for answers in RECORDED.values() for name in answers}), 3))
 def test_what_ran_first_is_what_the_plan_promised(name: str, tmp_path: Path) -> None:
     """On every version that was asked."""
-    question = named()[name]
+    question = record.find_question(name)
     plan = plan_of(question, tmp_path)
     given = {minor: answers[name] for minor, answers in RECORDED.items() if name in answers}
     assert {answer["of"] for answer in given.values()} == {question.of}, "run python -m tests.record"
@@ -136,7 +136,7 @@ def _trouble_later(answer: dict[str, Any]) -> Iterator[str]:
     ids=str,
 )
 def test_a_broken_promise_is_noticed(change: dict[str, Any], tmp_path: Path) -> None:
-    question = named()["async-3.5-uncommitted/fill"]
+    question = record.find_question("async-3.5-uncommitted/fill")
     answer = RECORDED["4.2"][question.name]
     doctored = {key: value | change.get(key, {}) for key, value in answer.items() if key != "of"}
 
@@ -146,6 +146,7 @@ def test_a_broken_promise_is_noticed(change: dict[str, Any], tmp_path: Path) -> 
     assert broken_promises(question, "4.2", plan, doctored) != []
 
 
+@pytest.mark.slow
 def test_enough_is_asked() -> None:
     filled = {one.case.name for one in named().values() if one.strategy is Strategy.FILL}
     rewound = {one.case.name for one in named().values() if one.strategy is Strategy.REWIND}
