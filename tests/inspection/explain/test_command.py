@@ -169,7 +169,7 @@ def test_what_kafka_lost_is_known_by_its_common_words(text: str, ids: list[str],
 
 @pytest.mark.parametrize(
     ("pasted", "found"),
-    [  # as in reports that docs/evidence.md lists
+    [  # as in reports that docs/evidence/errors.md lists
         ("terminated with exception:\ndbfs:/mnt/path/sources/0/0 doesn't exist", "file-source-log-hole"),
         ("S3 Metadata Error: `_spark_metadata/0 doesn't exist`", "file-sink-log-hole"),
         ("`StreamingQueryException: Partition raw-0's offset was changed ...`", "kafka-offset-changed"),

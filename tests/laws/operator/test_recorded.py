@@ -66,7 +66,7 @@ def test_what_is_counted_was_announced(mode: str) -> None:
 
 
 def test_the_page_of_evidence_has_the_figures() -> None:
-    page = (ROOT / "docs" / "evidence.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "repairs.md").read_text()
     assert f"{len(RECORDED)} incidents" in page
     for row in recorder.tabulate():
         assert row in page

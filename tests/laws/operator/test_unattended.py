@@ -39,6 +39,6 @@ def test_what_is_applied_starts_and_is_among_the_proven_fixes() -> None:
 
 def test_the_page_of_evidence_has_the_figures() -> None:
     exact = Counter(answer["class"] for answer in FIXED.values())[Outcome.EXACT]
-    page = (ROOT / "docs" / "evidence.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "repairs.md").read_text()
     assert f"In {len(RECORDED)} of these incidents it was asked, and applied a fix in {len(FIXED)}." in page
     assert f"After {exact} of the fixes" in page
