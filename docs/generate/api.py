@@ -116,8 +116,6 @@ def _api_entry(name: str, found: Any) -> str:
             _show_field(field, lines[field.lineno - 1])
             for field in node.body
             if isinstance(field, ast.AnnAssign | ast.Assign)
-            for node_in_body in node.body
-            if isinstance(node_in_body, ast.AnnAssign | ast.Assign)
         ]
         shown = "\n".join([f"class {name}{base}", *fields])
     else:
