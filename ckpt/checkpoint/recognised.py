@@ -1,4 +1,4 @@
-"""Whether a folder is a checkpoint, by names that Spark writes and the first bytes of files; what else it is.
+"""Decides whether a folder is a checkpoint, by names that Spark writes and by the first bytes of files.
 
 Spark itself asks for neither: it takes ``offsets/0000`` of PostgreSQL for batch 0.
 """
@@ -30,7 +30,7 @@ _OTHERS = {
     "a checkpoint of DStreams, which Structured Streaming does not read": r"checkpoint-\d{12,}|receivedBlockMetadata/",
     "a git folder": r"HEAD",
 }
-"""What is likely to be beside checkpoints, by the name of a file or folder in it."""
+"""Other formats that are often beside checkpoints, each by the name of a file or folder in it."""
 
 
 def find_parts(top: Folder) -> list[str]:
@@ -50,17 +50,17 @@ def made_by_spark(storage: Storage, top: Folder, folder: str = "") -> bool | Non
 
     One part is enough. What cannot be read may be Spark's.
     """
-    found = set[bool]()
+    verdicts = set[bool]()
     for part in find_parts(top):
         try:
-            found.update(_JUDGES[part](storage, f"{folder}/{part}" if folder else part))
+            verdicts.update(_JUDGES[part](storage, f"{folder}/{part}" if folder else part))
         except NotFound:
             continue
         except StorageError:
             return True
-        if True in found:
+        if True in verdicts:
             return True
-    return False if found else None
+    return False if verdicts else None
 
 
 def _judge_metadata(storage: Storage, path: str) -> Iterator[bool]:
@@ -133,14 +133,14 @@ def describe_other(storage: Storage, top: Folder) -> str | None:
         places.append(above)
     for uri in places:
         with suppress(CkptError):
-            place = open_storage(uri, {}) if uri in places[1:] else storage
-            level = place.list_level() if place is not storage else top
-            if place is not storage and is_checkpoint(place, level):
+            opened = open_storage(uri, {}) if uri in places[1:] else storage
+            level = opened.list_level() if opened is not storage else top
+            if opened is not storage and is_checkpoint(opened, level):
                 return f"it is {what}in a checkpoint: use {uri}"
             names = [*level.files, *(f"{name}/" for name in level.folders)]
-            names += place.list_level(METADATA).files if METADATA in level.folders else ()
+            names += opened.list_level(METADATA).files if METADATA in level.folders else ()
             for name, pattern in _OTHERS.items():
                 if any(re.fullmatch(pattern, inside) for inside in names):
-                    where = "in " * (place is not storage)
+                    where = "in " * (opened is not storage)
                     return f"it is {where}{name}; use the folder that the query names as checkpointLocation"
     return f"it is {what}whose checkpoint has to be two folders above it" if iceberg else None

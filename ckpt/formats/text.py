@@ -107,7 +107,7 @@ def drop_white_space(raw: bytes) -> bytes:
 
 
 def describe_white_space(raw: bytes) -> str:
-    """What ``drop_white_space`` takes off, in words."""
+    """Say in words which white space ``drop_white_space`` removes."""
     added = {
         "line ends of Windows, as git writes them with core.autocrlf": b"\r\n" in raw,
         "a byte order mark": raw.startswith(_BYTE_ORDER_MARK),

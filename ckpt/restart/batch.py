@@ -283,9 +283,9 @@ def _find_moved_schemas(start: Start) -> Forecast | None:
 
 def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding]:
     nested = find_nested(start.checkpoint.listing)
-    places = dict.fromkeys(partition_of(damage.path) for damage in damages)
-    if nested.keys() >= places.keys():
-        details = ((place, f"its files are in {nested[place]}, one level too deep") for place in places)
+    damaged = dict.fromkeys(partition_of(damage.path) for damage in damages)
+    if nested.keys() >= damaged.keys():
+        details = ((folder, f"its files are in {nested[folder]}, one level too deep") for folder in damaged)
         return [Finding(diagnoses.state.STATE_NESTED, *detail) for detail in details]
     uncomputed = find_uncomputed(start.checkpoint)
     if uncomputed is not None and uncomputed.whole:

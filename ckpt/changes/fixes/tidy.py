@@ -126,9 +126,9 @@ def move_up(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, ...]:
     nested = {} if lost.isdisjoint(find_nested(listing)) else list_nested(listing)
     if sum(info.size for path in nested.values() if (info := listing.info(path))) > LARGEST_CHANGE:
         return ()
-    contents = read_files(storage, (*nested.values(), *(place for place in nested if listing.info(place))))
+    contents = read_files(storage, (*nested.values(), *(target for target in nested if listing.info(target))))
     other = next(
-        (place for place, path in nested.items() if contents.get(place, contents[path]) != contents[path]), None
+        (target for target, path in nested.items() if contents.get(target, contents[path]) != contents[path]), None
     )
     if other is not None:
         raise NoWay(f"{nested[other]} belongs in the place of {other}, which is another file")

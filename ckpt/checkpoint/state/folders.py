@@ -181,21 +181,21 @@ def find_nested(listing: Listing) -> dict[str, str]:
     claims: dict[str, set[str]] = {}
     for folder, files in listing.folders.items():
         parts = folder.split("/")
-        place = _move_up(parts)
-        if parts[0] == STATE and any(parse_name(name) or not sort_numbers(place[2:3]) for name in files):
-            nested = "/".join(parts[: len(parts) - len(place[3:])])
-            claims.setdefault(partition_of("/".join(place)), set()).add(nested)
-    one = {place: min(folders) for place, folders in claims.items() if place not in folders and len(folders) == 1}
+        target = _move_up(parts)
+        if parts[0] == STATE and any(parse_name(name) or not sort_numbers(target[2:3]) for name in files):
+            nested = "/".join(parts[: len(parts) - len(target[3:])])
+            claims.setdefault(partition_of("/".join(target)), set()).add(nested)
+    moves = {target: min(folders) for target, folders in claims.items() if target not in folders and len(folders) == 1}
     inner = f"{STATE}/{STATE}"
-    return one | ({STATE: inner} if any(folder.startswith(f"{inner}/") for folder in one.values()) else {})
+    return moves | ({STATE: inner} if any(folder.startswith(f"{inner}/") for folder in moves.values()) else {})
 
 
 def list_nested(listing: Listing) -> dict[str, str]:
     """The files in folders that ``find_nested`` finds, by where they belong."""
-    nested = {folder: place for place, folder in find_nested(listing).items() if place != STATE}
+    nested = {folder: target for target, folder in find_nested(listing).items() if target != STATE}
     files = (path.rpartition("/") for folder in nested for path, _ in listing.walk(folder))
-    places = (("/".join([*_move_up(folder.split("/")), name]), f"{folder}/{name}") for folder, _, name in files)
-    return {place: path for place, path in places if partition_of(place) in nested.values()}
+    targets = (("/".join([*_move_up(folder.split("/")), name]), f"{folder}/{name}") for folder, _, name in files)
+    return {target: path for target, path in targets if partition_of(target) in nested.values()}
 
 
 def partition_of(path: str) -> str:

@@ -36,12 +36,12 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
     files = [*listing.walk(folder)]
     detail = f"{plural(len(files), 'file')}, {size(sum(info.size for _, info in files))}"
     names = listing.in_folder(folder)
-    zips = {int(found[1]) for name in names if (found := _ZIP.fullmatch(name))}
+    zips = {int(zip_name[1]) for name in names if (zip_name := _ZIP.fullmatch(name))}
     if not zips:
         yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, folder, "it has no snapshot (N.zip)")
     elif (newest := f"{max(zips)}.zip") not in names:
-        detail = "its checksum file is there, and it is not"
-        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, f"{folder}/{newest}", detail)
+        lost = "its checksum file is there, and it is not"
+        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, f"{folder}/{newest}", lost)
     snapshots = {path: zip_ for path, zip_ in checkpoint.source_snapshots.items() if path.startswith(f"{folder}/")}
     for path, snapshot in snapshots.items():
         if isinstance(snapshot, Unreadable):
