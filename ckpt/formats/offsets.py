@@ -47,7 +47,7 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
         raise Damaged(Fault.UNFINISHED_CHANGE, "ckpt did not finish changing this checkpoint", NO_VERSION)
     if raw.startswith(b"\xac\xed\x00\x05"):
         reason = "Spark 2.0 wrote it, in Java's serialization; it is not damaged, and later versions cannot read it"
-        raise Damaged(Fault.JAVA_SERIALIZED, reason, "Input length = ")
+        raise Damaged(Fault.JAVA_SERIALIZED, reason, "Input length = 1")  # for its first byte
     with read_versioned(raw, NEWEST_VERSION) as (version, lines):
         if not lines:
             raise Damaged(Fault.INCOMPLETE, "nothing follows its version line", "next on empty iterator")

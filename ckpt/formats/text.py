@@ -93,7 +93,9 @@ def lines_of(raw: bytes) -> list[str]:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} of it is not UTF-8 text"
-        raise Damaged(Fault.BAD_BINARY, reason, "Input length = ") from None
+        half = re.match(rb"\xed[\xa0-\xbf][\x80-\xbf]?", raw[error.start : error.start + 3])  # of a pair of surrogates
+        length = half.end() if half else error.end - error.start  # as Java counts
+        raise Damaged(Fault.BAD_BINARY, reason, f"Input length = {length}") from None
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 

@@ -29,9 +29,8 @@ from ckpt.versions import RULES
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
     """For a file of the logs that a start reads and cannot; None leaves it to the diagnosis."""
     latest = checkpoint.offsets.latest
-    entry = checkpoint.offsets.entries.get(batch_id)
-    if isinstance(entry, Unreadable) and entry.fault is Fault.JAVA_SERIALIZED and folder == OFFSETS:
-        return BOOK.advise("new_checkpoint")
+    if folder == OFFSETS and is_of_spark_2_0(checkpoint):
+        return BOOK.advise("spark_2_0")
     if not latest:
         return advise(put_back())  # nothing is before it
     if folder == COMMITS or checkpoint.stateful:
@@ -39,6 +38,12 @@ def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice
     if batch_id != latest or (latest and not pair_below(checkpoint, latest)):
         return BOOK.advise("repair_async_or_put_back")
     return None
+
+
+def is_of_spark_2_0(checkpoint: Checkpoint) -> bool:
+    """Tell whether the latest offsets are in Java's serialization: Spark 2.0 wrote neither metadata nor commits."""
+    entry = checkpoint.offsets.entries.get(-1 if checkpoint.offsets.latest is None else checkpoint.offsets.latest)
+    return isinstance(entry, Unreadable) and entry.fault is Fault.JAVA_SERIALIZED
 
 
 def unreadable_source_log(checkpoint: Checkpoint, path: str) -> Advice | None:

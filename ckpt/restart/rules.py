@@ -47,7 +47,10 @@ def query_metadata(start: Start) -> Forecast | None:
     used = start.latest is not None or start.committed is not None
     if used and start.rules.needs_metadata:
         detail = f"the file is missing, though batches were {'committed' if start.latest is None else 'planned'}"
-        return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA)
+        advice = None
+        if remedies.is_of_spark_2_0(start.checkpoint):
+            detail, advice = "Spark 2.0 wrote the offsets, and no such file", BOOK.advise("spark_2_0")
+        return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA, advice)
     in_the_way = find_obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
 

@@ -61,11 +61,15 @@ def test_new_partitions_are_named_where_offsets_are_counted(ckpt: Ckpt, tmp_path
 
 
 def test_offsets_of_spark_2_0_are_no_damage(ckpt: Ckpt, tmp_path: Path) -> None:
-    """Spark 2.0.2 was seen to write them so, without metadata and commits."""
+    """Spark 2.0.2 was seen to write them so, without metadata and commits. No id makes a version read them."""
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_bytes(
         b"\xac\xed\x00\x05sr\x008org.apache.spark.sql.execution.streaming.CompositeOffset"
     )
     page = " ".join(ckpt("inspect", tmp_path).stdout.split())
     assert "Spark 2.0 wrote it" in page
-    assert "back from a copy" not in page
+    assert 'fails at start: "Input length = 1"' in page
+    for command in (["inspect"], ["repair"], ["repair", "--query-id", "00000000-0000-4000-8000-000000000001"]):
+        page = " ".join(ckpt(command[0], tmp_path, *command[1:]).stdout.split())
+        assert "a new checkpoint: no version reads how far this query came" in page
+        assert not {"copy", "--query-id", "repair"} & set(page.split("Next", 1)[1].split())

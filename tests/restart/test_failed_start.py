@@ -62,6 +62,13 @@ def checkpoint(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def started(checkpoint: Path) -> Path:
+    """With what a start writes first: the file of the source need not look like Spark's."""
+    (checkpoint / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000001"}')
+    return checkpoint
+
+
 def test_the_start_is_unknown_until_the_file_is_deleted(checkpoint: Path) -> None:
     inspection = ckpt.inspect(str(checkpoint))
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
@@ -76,17 +83,17 @@ def test_the_start_is_unknown_until_the_file_is_deleted(checkpoint: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"garbage", b"\n", bytes(7), b"v9\n{}"])
-def test_so_it_is_with_a_first_line_that_is_no_version(checkpoint: Path, content: bytes) -> None:
-    (checkpoint / "sources/0/0").write_bytes(content)
-    inspection = ckpt.inspect(str(checkpoint))
+def test_so_it_is_with_a_first_line_that_is_no_version(started: Path, content: bytes) -> None:
+    (started / "sources/0/0").write_bytes(content)
+    inspection = ckpt.inspect(str(started))
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
     assert inspection.advice.steps[0].do == Instruction(Do.DELETE, ("sources/0/0",))
 
 
 @pytest.mark.parametrize("content", [b"v1", b"v1\n1700000000000", b'\0v1\n{"orders":{"0":4}}', b'\0{"orders":{"0":4}}'])
-def test_a_file_that_a_first_start_wrote_is_no_trouble(checkpoint: Path, content: bytes) -> None:
-    (checkpoint / "sources/0/0").write_bytes(content)
-    inspection = ckpt.inspect(str(checkpoint))
+def test_a_file_that_a_first_start_wrote_is_no_trouble(started: Path, content: bytes) -> None:
+    (started / "sources/0/0").write_bytes(content)
+    inspection = ckpt.inspect(str(started))
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.STARTS_FRESH}
 
 

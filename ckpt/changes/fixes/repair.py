@@ -47,6 +47,7 @@ from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Location
 from ckpt.restart.diagnoses.modes import ONLY_DATABRICKS
+from ckpt.restart.remedies import is_of_spark_2_0
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
@@ -184,6 +185,7 @@ def plan_repairs(
     else:
         whole, tidied = checkpoint, tidy(checkpoint, storage, query_id, temporary=leftovers)
     has_id = whole.offsets.latest is None or is_query_id(whole.query_id or "") or METADATA in whole.respaced
+    has_id = has_id or is_of_spark_2_0(whole)  # which wrote none, and no version reads its offsets with one
     if query_id is None and not has_id:
         only, lost = sink.find_query(checkpoint) if sink is not None else None, BOOK.text("lost_id")
         refused = (_refuse(FixName.TIDY, inspection, lost),)
