@@ -31,6 +31,7 @@ from ckpt.changes.steps import FileContent, FileStep, sidecar
 from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.checkpoint.pipelines import sort_versions
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
+from ckpt.formats.sidecars import is_temporary_metadata
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import temporary
 from ckpt.storage.locations import find_parent, is_in_memory, is_inside, is_same_kind, local_path
@@ -198,7 +199,8 @@ def _read_entry(recorded: Mapping[str, Any]) -> ManifestEntry:
     parts = path.split("/")
     parts = parts[1:] if sort_versions(parts[:1]) else parts  # a version of a flow of a pipeline
     in_folder = parts[0] in _FOLDERS and len(parts) > 1
-    if not (in_folder or "/".join(parts) in _AT_THE_ROOT) or {"", ".", ".."} & set(parts):
+    at_the_root = "/".join(parts) in _AT_THE_ROOT or is_temporary_metadata("/".join(parts))
+    if not (in_folder or at_the_root) or {"", ".", ".."} & set(parts):
         raise ValueError
     path.encode("utf-8", "surrogateescape")  # any name that a file can have
     file = attributes = None

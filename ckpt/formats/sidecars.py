@@ -72,6 +72,11 @@ def is_temporary(name: str) -> bool:
     return name.endswith((".tmp", ".tmp.crc")) or ("temp-" in name and number.isdecimal())
 
 
+def is_temporary_metadata(path: str) -> bool:
+    """Tell whether a path of a checkpoint is what an interrupted write of ``metadata`` left."""
+    return path.lstrip(".").startswith("metadata.") and is_temporary(path) and "/" not in path
+
+
 def build_hadoop_sidecar(data: bytes) -> bytes:
     """The bytes of ``.N.crc`` for a file ``N`` holding ``data``."""
     values = _checksums(data, BYTES_PER_CHECKSUM)

@@ -19,10 +19,11 @@ from ckpt.checkpoint.renamed import unpack
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
 from ckpt.checkpoint.state.folders import find_nested, list_nested, partition_of
+from ckpt.checkpoint.state.space import find_temporary_files
 from ckpt.errors import UsageError
 from ckpt.formats.limits import LARGEST_CHANGE
 from ckpt.formats.metadata import build_metadata, is_query_id
-from ckpt.formats.sidecars import is_temporary, shown_name
+from ckpt.formats.sidecars import shown_name
 from ckpt.formats.text import drop_white_space
 from ckpt.model import DamageKind, Kind, Unreadable
 from ckpt.restart.sinks import BEGINS_ANEW, REUSED, AnySink, Ids, Seen, list_sinks
@@ -68,12 +69,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
     sidecars = (*stale, *orphans)
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
-    leftovers = (
-        f"{folder}/{name}" if folder else name
-        for folder, names in listing.folders.items()
-        for name in names
-        if temporary and is_temporary(name)
-    )
+    leftovers = find_temporary_files(listing) if temporary else ()
     removed = {
         "remove names that Spark takes for batches": odd_names,
         "remove state schemas that cannot be read, which Spark writes again": schemas,

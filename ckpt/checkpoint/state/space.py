@@ -14,7 +14,7 @@ from ckpt.checkpoint.state.folders import LOGS, SSTS, StoreNames, StorePartition
 from ckpt.checkpoint.state.load import Load
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.rocksdb import parse_zip_tail
-from ckpt.formats.sidecars import hadoop_sidecar_name, is_temporary, shown_name
+from ckpt.formats.sidecars import hadoop_sidecar_name, is_temporary, is_temporary_metadata, shown_name
 from ckpt.formats.statefiles import CHECKSUM, version_of
 from ckpt.model import RocksDBSnapshot, StateFile, StateFileKind, Unneeded
 from ckpt.storage.base import Listing
@@ -85,16 +85,16 @@ def find_orphans(
     return sorted({f"{store.folder}/{path}" for path in there if path.removesuffix(CHECKSUM) not in used})
 
 
+def list_temporary_files(listing: Listing) -> list[str]:
+    """The files that interrupted writes left, and their checksums: not those of a checkpoint inside this one."""
+    paths = listing.named(is_temporary)
+    return [path for path in paths if path.partition("/")[0] in _FOLDERS or is_temporary_metadata(path)]
+
+
 def find_temporary_files(listing: Listing) -> list[str]:
-    """Find files that interrupted writes left in the logs and the state; hidden checksum files go without saying."""
-    paths = (
-        f"{folder}/{shown_name(name)}"
-        for folder, files in listing.folders.items()
-        if folder.partition("/")[0] in _FOLDERS
-        for name in files
-        if is_temporary(name)
-    )
-    return sorted(set(paths))
+    """Find what interrupted writes left; hidden checksum files go without saying."""
+    split = (path.rpartition("/") for path in list_temporary_files(listing))
+    return sorted({f"{folder}{slash}{shown_name(name)}" for folder, slash, name in split})
 
 
 def size_of(listing: Listing, paths: Iterable[str]) -> int:

@@ -17,8 +17,9 @@ from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
 from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.checkpoint.state.folders import find_store_partitions
+from ckpt.checkpoint.state.space import list_temporary_files
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
-from ckpt.formats.sidecars import is_temporary, sidecar
+from ckpt.formats.sidecars import sidecar
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
 from ckpt.inspection.checks.pipeline import find_versions
@@ -473,8 +474,8 @@ def find_added_white_space(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def find_leftovers(checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Find temporary files of writes that broke off, anywhere in the checkpoint."""
-    paths = checkpoint.listing.named(is_temporary)
+    """Find temporary files of writes that broke off, in the folders of this checkpoint."""
+    paths = list_temporary_files(checkpoint.listing)
     if paths:
         count = f"{len(paths)} temporary files" if len(paths) > 1 else "a temporary file"
         yield Finding(diagnoses.others.LEFTOVER, paths[0], f"{count} in this checkpoint")

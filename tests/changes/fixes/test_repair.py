@@ -189,6 +189,31 @@ def test_temporary_files_go_on_request_only(copy_of: CopyOf) -> None:
     assert all(step.path.endswith((".tmp", ".tmp.crc")) and step.after is None for step in plan.steps)
 
 
+def test_a_temporary_file_goes_with_its_checksum_and_comes_back(copy_of: CopyOf) -> None:
+    top = copy_of("aggregation-hdfs-4.2")
+    temporary = "00000000-0000-4000-8000-000000000000.tmp"
+    names = {".metadata.", "state/0/0/.9.delta.", "offsets/.9."}
+    written = {top / f"{name}{temporary}" for name in names}
+    written |= {path.with_name(f".{path.name}.crc") for path in written}
+    for path in written:
+        path.write_bytes(b"crc\0")
+    before = facts(top)
+    _, receipt = repair(str(top), leftovers=True, apply=True, grace=0)
+    assert receipt.applied, receipt.problem
+    assert not [path for path in written if path.exists()]
+    repair(str(top), undo=receipt.backup)
+    assert facts(top) == before
+
+
+def test_temporary_files_of_a_checkpoint_inside_this_one_are_not_its_own(copy_of: CopyOf) -> None:
+    top = copy_of("stateless-4.2")
+    inner = copy_of("aggregation-hdfs-4.2", to="checkpoint/inner")
+    (inner / "state/0/0/.9.delta.00000000-0000-4000-8000-000000000000.tmp").write_bytes(b"being written")
+    (top / "export.csv.tmp").write_bytes(b"of somebody else")
+    assert {"CKPT505", "CKPT508"} & {rated.code for rated in inspect(str(top)).findings} == {"CKPT508"}
+    assert plan_of(top, leftovers=True).steps == ()
+
+
 def _empty(top: Path) -> None:
     (top / "offsets/11").write_text("")
 
