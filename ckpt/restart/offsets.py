@@ -133,6 +133,7 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             moved, advice = advance(*offsets), None
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
+                advice = remedies.topic_switch_planned(start.checkpoint, start.predecessor, moved.switched[0])
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
                 first, *more = moved.went_back
                 others = f", and {len(more)} more" if more else ""

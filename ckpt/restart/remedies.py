@@ -141,6 +141,21 @@ def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Jso
     return advise(skip, *others, begin)  # to begin is refused before the skip
 
 
+def can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
+    """Tell whether by names `ckpt rewind` goes back to a batch."""
+    stores = (store.readable_batches for _, store in checkpoint.stores())
+    loadable = all(any(first <= batch <= last for first, last in ranges) for ranges in stores)
+    there = batch == 0 or checkpoint.offsets.readable(batch - 1) is not None
+    return loadable and there and batch in checkpoint.commits
+
+
+def topic_switch_planned(checkpoint: Checkpoint, before: int | None, gone: str) -> Advice | None:
+    """For a batch of another topic that was planned and not committed: a query with the old one leaves it out."""
+    if before is None or not can_rewind(checkpoint, before):
+        return None
+    return BOOK.advise("topic_switch_planned", before=before, gone=gone)
+
+
 def commit_planned(checkpoint: Checkpoint, query: str = "the query") -> Words:
     """For a planned batch that has to be committed first.
 

@@ -89,7 +89,8 @@ def _show_headline(handoff: Handoff) -> Iterator[Block]:
     if handoff.refused:
         yield Headline(f"NO HANDOFF: {handoff.refused}", Tone.ERROR)
     elif handoff.exact and not handoff.state_lost:
-        text = f"A NEW QUERY CAN CONTINUE exactly after batch {handoff.batch}, the last that was planned"
+        last = "" if handoff.later else ", the last that was planned"
+        text = f"A NEW QUERY CAN CONTINUE exactly after batch {handoff.batch}{last}"
         yield Headline(text, Tone.GOOD)
     else:
         begun = any(start.begin is StartingPoint.FROM_ZERO for start in handoff.sources)

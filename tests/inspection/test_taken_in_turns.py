@@ -31,7 +31,19 @@ def test_a_committed_switch_of_topic_says_where_the_old_one_ended(ckpt: Ckpt, tm
     document = ckpt("inspect", checkpoint, "-o", "json").json()
     assert [" ".join(step["command"]) for step in document["next"]] == [f"ckpt handoff {checkpoint} --batch 0"]
     assert "failOnDataLoss" not in str(document["next"])
-    assert 'startingOffsets = {"a":{"0":5}}' in ckpt("handoff", checkpoint, "--batch", "0").stdout
+    page = ckpt("handoff", checkpoint, "--batch", "0").stdout
+    assert 'startingOffsets = {"a":{"0":5}}' in page
+    assert "CAN CONTINUE exactly after batch 0\n" in page
+    back = _make(tmp_path / "b", [_topic("a", 5), _topic("b", 9), _topic("a", 7)])
+    assert "MAY READ ROWS AGAIN" in ckpt("handoff", back, "--batch", "0").stdout
+
+
+def test_a_planned_switch_of_topic_can_be_taken_away(ckpt: Ckpt, tmp_path: Path) -> None:
+    """`tests/restart/test_kafka_starts.py` obeys it with a broker."""
+    checkpoint = _make(tmp_path / "a", [_topic("a", 5), _topic("a", 7), _topic("b", 9)], committed=2)
+    first, *_ = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    assert first["command"][1:] == ["rewind", str(checkpoint), "--to-batch", "1", "--replay", "new"]
+    assert "resumes with new batch 2" in ckpt(*first["command"][1:]).stdout
 
 
 def test_queries_that_take_turns_are_one_finding(ckpt: Ckpt, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a real start makes of Kafka offsets that ``ckpt inspect`` judges: a broker has the topics that they name."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from ckpt.versions import Progress, Spark
 from tests.changes.fixes.async_gap import kafka_query
 from tests.changes.fixes.async_gap.test_kafka_incident import pytestmark as of_the_connector
 from tests.restart.oracle.cases.model import Mutation, delete_logs, write
+from tests.support.cli import invoke
 from tests.support.places import SAMPLES
 from tests.support.services.kafka import SPARK
-from tests.support.spark import mutations
+from tests.support.spark import mutations, topics
 from tests.support.spark.live import Here
 
 pytestmark = of_the_connector
@@ -82,3 +84,22 @@ def test_a_batch_of_another_topic_fails_or_skips_nothing_of_it(driver: Here, tmp
     _, answer = resumed(driver, "another-topic", tmp_path / "lenient", failOnDataLoss="false")
     assert answer["error"] is None
     assert answer["batches"][0]["batch"] == 1
+
+
+def test_a_plan_of_another_topic_is_taken_away(driver: Here, tmp_path: Path) -> None:
+    """A start with the wrong topic fails and leaves its plan; what ckpt prints then loses and doubles no row."""
+    damage = [*delete_logs(range(1, 6), range(1, 6)), planned(0, OLD)]
+    checkpoint = mutations.copy_of(SAMPLES / "kafka-4.2", tmp_path / "checkpoint", damage)
+    job = {"do": "resume", "from": "renamed", "to": "untangled", "checkpoint": str(checkpoint)}
+    assert driver.ask(job)["error"] is not None
+    assert '"renamed"' in (checkpoint / "offsets" / "1").read_text()
+    assert driver.ask({**job, "from": "orders"})["error"] is not None
+
+    (step, *_) = json.loads(invoke("inspect", str(checkpoint), "-o", "json").stdout)["next"]
+    assert step["command"][1:] == ["rewind", str(checkpoint), "--to-batch", "0", "--replay", "new"]
+    plan = json.loads(invoke(*step["command"][1:], "-o", "json").stdout)
+    assert invoke(*plan["next"][0]["command"][1:], "--grace", "0").exit_code == 0
+    answer = driver.ask({**job, "from": "orders"})
+    assert answer["error"] is None
+    written = sorted(tuple(map(int, text.split()[:2])) for _, _, text in topics.read("untangled"))
+    assert written == [(partition, offset) for partition in (0, 1) for offset in range(50, 100)]

@@ -29,7 +29,7 @@ from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
-from ckpt.restart.remedies import repair_offsets
+from ckpt.restart.remedies import can_rewind, repair_offsets, topic_switch_planned
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
 from ckpt.versions import Spark
@@ -115,7 +115,7 @@ def find_copied_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
             continue
         earlier, same = planned.setdefault(log.metadata.timestamp_ms, (batch, log))
         if earlier != batch == checkpoint.offsets.latest and log == same:
-            advice = BOOK.advise("copied_offsets", before=batch - 1) if _can_rewind(checkpoint, batch - 1) else None
+            advice = BOOK.advise("copied_offsets", before=batch - 1) if can_rewind(checkpoint, batch - 1) else None
             detail = f"it is a copy of offsets/{earlier}"
             on_purpose = f"offsets/.{batch}.crc" not in checkpoint.stale_sidecars
             yield Finding(diagnoses.logs.COPIED_OFFSETS, f"offsets/{batch}", detail, advice, minor=on_purpose)
@@ -160,7 +160,7 @@ def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
                 switches.setdefault(index, []).append((earlier, later, *advance.switched))
             elif advance is not None and advance.went_back and not _is_socket(after, index):
                 advice = BOOK.advise("topic_was_recreated", before=earlier) if advance.recreated else None
-                if _can_rewind(checkpoint, earlier) and later in checkpoint.commits and not past:
+                if can_rewind(checkpoint, earlier) and later in checkpoint.commits and not past:
                     forward = isinstance(offset_of(after, index), _FORWARD)
                     advice = BOOK.advise("offsets_moved_back", before=earlier) if forward else advice
                 detail = f"{where}: {advance.went_back[0]}"
@@ -182,8 +182,10 @@ def _describe_switches(
             detail += f", the last of {len(switches)} switches: several queries seem to share this checkpoint"
         if later in checkpoint.commits:
             name = "topics_in_turns" if in_turns else "topic_was_switched"
-            name = name if _can_rewind(checkpoint, earlier) else "topic_was_switched_in_state"
+            name = name if can_rewind(checkpoint, earlier) else "topic_was_switched_in_state"
             advice = BOOK.advise(name, before=earlier, gone=gone)
+        elif later == checkpoint.offsets.latest:
+            advice = topic_switch_planned(checkpoint, earlier, gone)
         yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, advice, checkpoint.is_past(later))
 
 
@@ -191,14 +193,6 @@ def _is_socket(log: OffsetLog, index: int) -> bool:
     """Tell whether a bare number says that nothing was read yet, as a socket counts anew after each start."""
     offset = offset_of(log, index)
     return isinstance(offset, NumberOffset) and offset.value == -1
-
-
-def _can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
-    """Tell whether by names `ckpt rewind` goes back to a batch."""
-    stores = (store.readable_batches for _, store in checkpoint.stores())
-    loadable = all(any(first <= batch <= last for first, last in ranges) for ranges in stores)
-    there = batch == 0 or checkpoint.offsets.readable(batch - 1) is not None
-    return loadable and there and batch in checkpoint.commits
 
 
 _FORWARD = (ConnectorOffset, DeltaOffset, RateMicroBatchOffset)
@@ -421,7 +415,7 @@ def find_foreign_snapshots(checkpoint: Checkpoint) -> Iterator[Finding]:
         lowest = min((version for store in stores for version, _ in store.list_outdated()), default=0)
         batch = lowest - 2  # version 1 is the state after batch 0
         more = f"; {len(foreign) - 1:,} more like it" if len(foreign) > 1 else ""
-        back = batch >= 0 and _can_rewind(checkpoint, batch)
+        back = batch >= 0 and can_rewind(checkpoint, batch)
         advice = BOOK.advise("foreign_snapshot", before=batch) if back else None
         yield Finding(diagnoses.state.SNAPSHOT_OF_ABANDONED, foreign[0].path, foreign[0].detail + more, advice)
 

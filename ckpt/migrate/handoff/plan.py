@@ -11,7 +11,7 @@ from ckpt.advice import Words, join, plain
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import name_lagging_mode
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
+from ckpt.checkpoint.sources.registry import SourceRange, kind_of, offsets_of, source_ranges
 from ckpt.checkpoint.sources.starts import StartingPoint
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
 from ckpt.errors import parse_choice
@@ -57,6 +57,8 @@ def list_doubts(
     checkpoint = inspection.checkpoint
     commits, latest = checkpoint.commits, checkpoint.offsets.latest
     newest = commits.ids[-1]
+    if _left_alone(checkpoint, batch, starts):
+        latest = newest = batch  # as far as these topics go
     if newest > batch:
         why = Words() if newest_readable else BOOK.text("handoff_state_unreadable", uri=checkpoint.uri)
         yield BOOK.text("handoff_committed_later", newest=newest, why=why, batch=batch)
@@ -72,6 +74,15 @@ def list_doubts(
     for start in starts:
         if start.begin is StartingPoint.FROM_ZERO:
             yield BOOK.text("handoff_starts_over", index=start.view.index, kind=start.view.type)
+
+
+def _left_alone(checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart]) -> bool:
+    """Tell whether no batch after this one read any of its Kafka topics: the query went on with others."""
+    topics = [start.view.topics for start in starts]
+    later = [checkpoint.offsets.readable(one) for one in checkpoint.offsets.ids if one > batch]
+    read = [kind_of(offset).find_topics(offset) for log in later if log for offset in offsets_of(log)]
+    whole = all(topics) and all(read) and None not in later
+    return whole and frozenset[str]().union(*topics).isdisjoint(frozenset[str]().union(*read))
 
 
 def _warn(inspection: Inspection, batch: int, *, state_readable: bool) -> Iterator[Words]:
