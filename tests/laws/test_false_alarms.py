@@ -183,7 +183,7 @@ def test_snapshots_of_spark_4_0_in_format_2_are_no_damage_to_it(ckpt: Ckpt, copy
     [
         replace("offsets/3", '"offset":40', '"offset":10'),
         replace("offsets/3", '"batchWatermarkMs":0', '"batchWatermarkMs":5'),
-        replace("offsets/1", '{"offset":20,"timestamp":1700000002000}', '{"offset":20,"timestamp":1700000002000}\n-'),
+        replace("offsets/4", '{"offset":50,"timestamp":1700000005000}', '{"offset":50,"timestamp":1700000005000}\n-'),
     ],
     ids=["went-back", "two-writers", "number-of-sources"],
 )
