@@ -149,10 +149,8 @@ def _name_kind(source: SourceView, inspection: Inspection) -> str:
     """Type of a source, as far as its offsets tell."""
     if source.record is None and source.well_formed:
         return "no offset yet"
-    if isinstance(source.record, NumberOffset) and not source.record.rate:
-        return "socket or other"
     either = source.kind.like_event_hubs and inspection.written_by.may_read_event_hubs
-    return "kafka or Event Hubs" if either else source.type
+    return "kafka or Event Hubs" if either else _name_type(source)
 
 
 def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iterator[Block]:
@@ -324,4 +322,9 @@ def show_ranges(ranges: Iterable[SourceRange]) -> Iterator[Item]:
 
 def label_source(view: SourceView) -> str:
     """The label of a source: its number, its type, and its name if it has one."""
-    return f"{view.index}  {view.type}{f' {view.name}' if view.name else ''}  "
+    return f"{view.index}  {_name_type(view)}{f' {view.name}' if view.name else ''}  "
+
+
+def _name_type(view: SourceView) -> str:
+    socket = isinstance(view.record, NumberOffset) and not view.record.rate
+    return "socket or other" if socket else view.type

@@ -7,6 +7,7 @@ from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, Re
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
+from ckpt.texts import plural
 
 _KEYS = {"version", "snapshot_id", "position", "scan_all_files"}
 
@@ -50,7 +51,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
         if offset.snapshot is None:
             return "no snapshot yet"
         files = "the table" if offset.all_files else "what it added"
-        return f"snapshot {offset.snapshot}, file {offset.position} of {files}"
+        return f"snapshot {offset.snapshot} (read: {plural(offset.position, 'file')} of {files})"
 
     def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:
         return ReaderStart(StartingPoint.REFUSED, refused=say("iceberg_no_option", snapshot=offset.snapshot or "none"))

@@ -65,6 +65,7 @@ def list_doubts(
     earliest = [start.view for start in starts if start.begin is StartingPoint.EARLIEST]
     if latest is not None and latest > max(batch, newest):
         finishes = any(start.outcome.runs and start.batch_id == latest for start in inspection.counted)
+        finishes = finishes and not any(start.refused for start in starts)  # which says itself what helps
         once_more = BOOK.text("handoff_once_more") if finishes else Words()
         yield BOOK.text("handoff_ends_before" if earliest else "handoff_unfinished", latest=latest, once_more=once_more)
     for view in earliest:
@@ -94,7 +95,9 @@ def _warn(inspection: Inspection, batch: int, *, state_readable: bool) -> Iterat
     elif checkpoint.stateful is None:
         yield BOOK.text("handoff_state_unseen")
     elif checkpoint.stateful:
-        yield BOOK.text("handoff_export_state", batch=batch, chosen=batch, uri=checkpoint.uri)
+        described = all(store.key_schema is not None or store.column_families for _, store in checkpoint.stores())
+        name = "handoff_export_state" if described else "handoff_export_undescribed"
+        yield BOOK.text(name, batch=batch, chosen=batch, uri=checkpoint.uri)
     commit = checkpoint.commits.readable(batch)
     names = sorted({sink.provider or sink.name for sink in commit.sinks}) if commit else []
     if names:
@@ -253,7 +256,14 @@ def _refuse_all(checkpoint: Checkpoint) -> Words:
 
 
 def _refuse_sources(starts: tuple[SourceStart, ...]) -> Words | None:
-    refusals = [f"source {start.view.index} ({start.view.type}): {start.refused}" for start in starts if start.refused]
+    alike: dict[tuple[str, str], list[int]] = {}
+    for start in starts:
+        if start.refused:
+            alike.setdefault((start.view.type, str(start.refused)), []).append(start.view.index)
+    refusals = [
+        f"{'each of sources' if len(which) > 1 else 'source'} {ranges(ranges_of(which))} ({kind}): {why}"
+        for (kind, why), which in alike.items()
+    ]
     return plain("; ".join(refusals)) or None
 
 

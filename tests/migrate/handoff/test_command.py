@@ -312,6 +312,33 @@ def test_no_start_that_fails_is_advised(ckpt: Ckpt, copy_of: CopyOf) -> None:
     assert "Start the old query once more, so that it commits the batch" in doubt
 
 
+def test_sources_that_are_refused_alike_are_named_together_and_no_start_is_advised(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    checkpoint = copy_of("kafka-4.2", *delete("commits/5"))
+    shutil.rmtree(checkpoint / "sources")
+    for batch in (4, 5):
+        log = checkpoint / f"offsets/{batch}"
+        log.write_text("\n".join([*log.read_text().splitlines()[:2], "12", "12"]))
+        log.with_name(f".{batch}.crc").unlink()
+    told = document(ckpt, checkpoint)
+    assert told["refused"].startswith("each of sources 0 to 1 (unknown): its offset is the number 12")
+    assert "Start the old query once more" not in told["doubts"][0], "the batch that it commits is refused too"
+    assert "socket or other    REFUSED: 12" in ckpt("handoff", checkpoint).stdout
+
+
+@pytest.mark.slow
+def test_state_without_a_schema_is_exported_with_one(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
+    """As Spark before 3.1 wrote it: the command for state with a schema refuses."""
+    checkpoint = copy_of("aggregation-hdfs-3.5")
+    shutil.rmtree(checkpoint / "state/0/0/_metadata")
+    page = " ".join(ckpt("handoff", checkpoint).stdout.split())
+    command = page[page.index("ckpt export-state") :].partition(" Next ")[0]
+    assert "--schema FILE" in command
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"0": {"default": {"key": {"key": "long"}, "value": {"sum": "long", "count": "long"}}}}')
+    words = command.replace("FILE", str(schema)).replace("DIR", str(tmp_path / "out")).split()[1:]
+    assert "Exported" in ckpt(*words).stdout
+
+
 def test_a_refusal_names_the_batch_after_which_it_goes_on(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2", {"op": "write", "path": "offsets/5", "text": ""})
     told = document(ckpt, checkpoint)
