@@ -9,7 +9,7 @@ from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
 from ckpt.changes.steps import FileContent, FileStep, plan_writing, read_files, sidecar, view_changed
-from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.checkpoint import OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import CHANGING, NAMING
@@ -25,7 +25,7 @@ from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
 from ckpt.query.compare_checkpoint import compare_query, encodes_as_avro, find_misfit, next_watermark_of, watermark_of
 from ckpt.query.compare_queries import Knowledge, compare_signatures, find_worst
 from ckpt.query.description import QueryDescription
-from ckpt.restart.findings import Finding
+from ckpt.restart.findings import Finding, Severity
 from ckpt.restart.remedies import commit_planned
 from ckpt.storage import Storage
 from ckpt.texts import instant
@@ -139,7 +139,10 @@ def plan_evolution(
         if changed:
             if into is None:
                 moved = [part.why for each in changed for part in each.parts if part.old != part.new]
-                raise NoWay(BOOK.text("evolve_only_sources", why=join(moved or (each.why for each in changed), "; ")))
+                errors = (found for found in plan.findings if found.diagnosis.severity is Severity.ERROR)
+                stops = [found.detail for found in errors if found.path.startswith(STATE)]
+                whys = moved or stops or [each.why for each in changed]
+                raise NoWay(BOOK.text("evolve_only_sources", why=join(whys, "; ")))
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
         if not options.accept_from_now_on:
             _check_accepted(plan)
@@ -207,7 +210,8 @@ def _match_operators(
     """Match the operators, and judge them where the old query is known. Raises NoWay, UsageError."""
     old = options.from_query
     if query.unsupported is not None:
-        raise NoWay(f"Spark refuses the query with any checkpoint: {query.unsupported}")
+        why = f"Spark refuses the query with any checkpoint: {query.unsupported}"
+        raise NoWay(why, BOOK.advise("evolve_change_mode"))
     if query.operators is not None:
         changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
         pairs = pair_kept(sources), pair_kept(changes)

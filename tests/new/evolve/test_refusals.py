@@ -22,7 +22,7 @@ from tests.support.cli import invoke
 
 MINORS = ("3.5", "4.2")
 ASKED = ("guided", "new", "in place", "preflight")
-QUICK = ("window: shorter", "dedup: another column", "aggregation: key type")
+QUICK = ("window: shorter", "dedup: another column", "aggregation: key type", "aggregation: append mode")
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,15 @@ def test_no_one_value_stands_for_a_key_that_is_computed_otherwise(
     assert ("--default" in reason) == offered
     answers = ask(*map(str, ("evolve", found.checkpoint, *both)))["answers"]
     assert ("--default" in str(answers)) == offered
+
+
+def test_in_place_the_reason_is_what_preflight_found(folder: Path, tmp_path: Path) -> None:
+    (found,) = (each for name, each in list_changes("4.2", folder) if name == "variables: update mode")
+    for query, name in ((found.old, "old"), (found.new, "query")):
+        query.write(str(tmp_path / f"{name}.json"))
+    both = ("--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
+    reason = refusal(ask(*map(str, ("evolve", found.checkpoint, "--in-place", *both))))
+    assert "output mode Update, in the checkpoint Append" in (reason or "")
 
 
 @pytest.mark.parametrize("where", ["new", "guided"])
