@@ -85,3 +85,11 @@ def test_offsets_of_spark_2_0_are_no_damage(ckpt: Ckpt, tmp_path: Path) -> None:
         page = " ".join(ckpt(command[0], tmp_path, *command[1:]).stdout.split())
         assert "a new checkpoint: no version reads how far this query came" in page
         assert not {"copy", "--query-id", "repair"} & set(page.split("Next", 1)[1].split())
+
+
+def test_repair_begins_at_no_end_of_a_topic_that_was_recreated(ckpt: Ckpt, tmp_path: Path) -> None:
+    """Rows of the new topic below the old end would never be read: what to do is as inspect says."""
+    checkpoint = _make(tmp_path / "a", [_topic("a", 153), _topic("a", 79)], committed=1)
+    document = ckpt("repair", checkpoint, "-o", "json").json()
+    assert "the offsets of a went back" in document["refused"]
+    assert document["next"][0]["command"] == ["ckpt", "skip", str(checkpoint)]
