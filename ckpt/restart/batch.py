@@ -8,7 +8,8 @@ from ckpt.advice import Advice
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, STATE
 from ckpt.checkpoint.history import Uncomputed, find_uncomputed
 from ckpt.checkpoint.state.descriptions import list_descriptions
-from ckpt.checkpoint.state.folders import find_nested, partition_of, sort_numbers
+from ckpt.checkpoint.state.folders import find_nested, measure_nested, partition_of, sort_numbers
+from ckpt.formats.limits import LARGEST_CHANGE
 from ckpt.formats.operators import OPERATORS, OperatorName
 from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.text import quoted
@@ -286,7 +287,9 @@ def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding
     damaged = dict.fromkeys(partition_of(damage.path) for damage in damages)
     if nested.keys() >= damaged.keys():
         details = ((folder, f"its files are in {nested[folder]}, one level too deep") for folder in damaged)
-        return [Finding(diagnoses.state.STATE_NESTED, *detail) for detail in details]
+        fits = measure_nested(start.checkpoint.listing) <= LARGEST_CHANGE
+        advice = None if fits else BOOK.advise("move_up")
+        return [Finding(diagnoses.state.STATE_NESTED, *detail, advice) for detail in details]
     uncomputed = find_uncomputed(start.checkpoint)
     if uncomputed is not None and uncomputed.whole:
         return [_make_uncomputed(uncomputed, damages, start.checkpoint.uri)]

@@ -18,7 +18,7 @@ from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS, Checkpoint
 from ckpt.checkpoint.renamed import unpack
 from ckpt.checkpoint.sources.registry import source_ranges
 from ckpt.checkpoint.state.descriptions import list_descriptions
-from ckpt.checkpoint.state.folders import find_nested, list_nested, partition_of
+from ckpt.checkpoint.state.folders import find_nested, list_nested, measure_nested, partition_of
 from ckpt.checkpoint.state.space import find_temporary_files
 from ckpt.errors import UsageError
 from ckpt.formats.limits import LARGEST_CHANGE
@@ -120,7 +120,7 @@ def move_up(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, ...]:
     listing = checkpoint.listing
     lost = {partition_of(damage.path) for damage in (checkpoint.state.damages if checkpoint.state else ())}
     nested = {} if lost.isdisjoint(find_nested(listing)) else list_nested(listing)
-    if sum(info.size for path in nested.values() if (info := listing.info(path))) > LARGEST_CHANGE:
+    if nested and measure_nested(listing) > LARGEST_CHANGE:
         return ()
     contents = read_files(storage, (*nested.values(), *(target for target in nested if listing.info(target))))
     other = next(

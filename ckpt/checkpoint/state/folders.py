@@ -198,6 +198,11 @@ def list_nested(listing: Listing) -> dict[str, str]:
     return {target: path for target, path in targets if partition_of(target) in nested.values()}
 
 
+def measure_nested(listing: Listing) -> int:
+    """The bytes of the files that ``list_nested`` lists."""
+    return sum(info.size for path in list_nested(listing).values() if (info := listing.info(path)))
+
+
 def partition_of(path: str) -> str:
     """The folder of a partition that a path is in, or what of it the path has."""
     return "/".join(path.split("/")[:3])

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import ckpt as library
+from ckpt.advice import Instruction
 from tests.conftest import Ckpt, CopyOf
+from tests.laws.agreement import find_disagreements
 from tests.support.spark.live import trace
 
 NOW: dict[str, Any] = {"apply": True, "grace": 0}
@@ -58,6 +60,22 @@ def test_it_is_one_finding_and_moved_up(sample: str, shape: str, copy_of: CopyOf
     assert ckpt("inspect", top).exit_code == 0
     library.repair(str(top), undo=receipt.backup, grace=0)
     assert _files(top) == nested
+
+
+def test_more_than_a_plan_holds_is_moved_by_hand(copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = copy_of("aggregation-hdfs-3.5")
+    nest(top, "partition")
+    for module in ("ckpt.changes.fixes.tidy", "ckpt.restart.batch"):
+        monkeypatch.setattr(f"{module}.LARGEST_CHANGE", 100)
+    (trouble,) = library.inspect(str(top)).troubles
+    assert trouble.code == "CKPT338"
+    assert [*find_disagreements(top)] == []
+    assert trouble.advice
+    assert [step.do.do if isinstance(step.do, Instruction) else step.do.name for step in trouble.advice.steps] == [
+        "change",
+        "inspect",
+    ]
+    assert not library.repair(str(top))[0].steps
 
 
 def _files(top: Path) -> dict[str, bytes]:
