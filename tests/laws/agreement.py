@@ -12,6 +12,7 @@ from pathlib import Path
 
 import ckpt
 from ckpt.advice import Call, Hole
+from ckpt.checkpoint.reader import LeadsOut
 from ckpt.inspection.inspection import Inspection
 from commands.render.reports import Exit
 from commands.render.ways import WaysReport
@@ -25,8 +26,14 @@ def find_disagreements(checkpoint: Path, whole: Path | None = None) -> Iterator[
     inspection = ckpt.inspect(str(checkpoint))
     if inspection.checkpoint.unfinished:
         return  # ckpt was interrupted: the command that was is named, and no fix is
-    result = ckpt.repair(str(checkpoint))
-    plan, advised = result[0], [*advised_repairs(inspection)]
+    advised = [*advised_repairs(inspection)]
+    try:
+        result = ckpt.repair(str(checkpoint))
+    except LeadsOut as out:
+        if inspection.sound or advised:
+            yield f"sound is {inspection.sound}, {advised} are advised, and repair refuses: {out}"
+        return
+    plan = result[0]
     if inspection.sound and (plan.steps or plan.refused or plan.needed):
         yield f"nothing to repair, and a plan: {plan.why or plan.refused}"
     if inspection.sound is not (WaysReport.of_value(result).exit is Exit.OK):
