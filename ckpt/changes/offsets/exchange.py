@@ -31,6 +31,7 @@ from ckpt.checkpoint.sources.starts import NOT_READ, StartFacts
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Json, Kind, Location, Unreadable
+from ckpt.restart import diagnoses
 from ckpt.storage import Storage, open_storage
 from ckpt.values import Value
 from ckpt.versions import Spark, __version__
@@ -121,7 +122,7 @@ def find_positions(storage: Storage, batch: int | None = None) -> Positions:
         inspection,
         chosen,
         committed,
-        tuple(_list_positions(checkpoint, chosen)),
+        tuple(_list_positions(inspection, chosen)),
         tuple(_warn(inspection, chosen, newest=batch is None, committed=committed)),
     )
 
@@ -143,7 +144,9 @@ def _refuse(checkpoint: Checkpoint, batch: int | None) -> str | None:
     return f"{OFFSETS}/{batch}, source {', '.join(broken)}: {NOT_READ}" if broken else None
 
 
-def _list_positions(checkpoint: Checkpoint, batch: int) -> Iterator[Position]:
+def _list_positions(inspection: Inspection, batch: int) -> Iterator[Position]:
+    checkpoint, found = inspection.checkpoint, {rated.finding.diagnosis for rated in inspection.findings}
+    log_damaged = not found.isdisjoint(diagnoses.others.SOURCE_LOG_DAMAGED)
     log, before = checkpoint.offsets.readable(batch), checkpoint.offsets.readable(batch - 1)
     assert log is not None
     known = before is not None or batch == 0
@@ -153,7 +156,8 @@ def _list_positions(checkpoint: Checkpoint, batch: int) -> Iterator[Position]:
         refused = start.refused or (None if start.options else " ".join(start.conditions))
         conditions = start.conditions if start.options else ()
         rows = _count_rows(reads, first=batch == 0)
-        anew = not view.start_after(StartFacts(seen=())).refused  # what handoff then reads, the files of a source
+        files = "its log is damaged" if log_damaged else ()  # handoff reads there which files were read
+        anew = not view.start_after(StartFacts(seen=files)).refused
         yield Position(view, reads, rows, start.options, conditions, refused, known, anew)
 
 

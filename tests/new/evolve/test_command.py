@@ -138,7 +138,7 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
             (RATE,),
             None,
             ("--in-place",),
-            "the state of the query changes (its state is left out), and in place only its",
+            "the state of the query changes (the query has no stateful operator, the checkpoint 0 stateStoreSave)",
         ),
         (
             STATEFUL,
