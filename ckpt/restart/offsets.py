@@ -1,5 +1,6 @@
 """Rules about what the offsets of the sources say."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import (
     Offset,
     advance,
+    counts_anew,
     decode,
     decode_like,
     in_order,
@@ -116,7 +118,7 @@ _MANY_ROWS = 1 << 31
 
 def doubtful_offsets(start: Start) -> Forecast | None:
     """Offsets that only the source itself could judge: lost, of another kind, or gone backwards."""
-    begin, end = start.begin, start.end
+    begin, end = start.begin or _find_beginnings(start), start.end
     if begin is None or end is None:
         return None
     names = {source.name or str(index) for index, source in indexed(begin.sources)}
@@ -129,7 +131,8 @@ def doubtful_offsets(start: Start) -> Forecast | None:
         doubt = _doubt(index, old, new, *offsets, start)
         if doubt is not None:
             diagnosis, detail = doubt
-            detail = f"source {index} {detail} batch {start.predecessor}"
+            before = f"sources/{old.name or index}/0" if start.predecessor is None else f"batch {start.predecessor}"
+            detail = f"source {index} {detail} {before}"
             moved, advice = advance(*offsets), None
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
@@ -142,6 +145,9 @@ def doubtful_offsets(start: Start) -> Forecast | None:
                 advice = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and isinstance(offsets[1], ConnectorOffset):
                 detail, advice = f"{detail}: {moved.went_back[0]}", BOOK.advise("connector_went_back")
+            if start.predecessor is None:
+                begins = json.dumps(old.value, separators=(",", ":"))
+                advice = BOOK.advise("first_batch_elsewhere", begins=begins)
             rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
             if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
                 error = messages.OFFSETS_REVERSED.format(*rows)
@@ -153,6 +159,15 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             loads = state is None or not state.damages
             return replace(answer, if_lenient=start.latest) if by_option and loads else answer
     return None
+
+
+def _find_beginnings(start: Start) -> OffsetLog | None:
+    """Where Kafka sources began, as the beginning of batch 0; other sources have no offset."""
+    initial, end = start.checkpoint.initial_offsets, start.end
+    if not initial or end is None or start.latest != 0:
+        return None
+    olds = (replace(source, value=initial.get(index)) for index, source in enumerate(in_order(end)))
+    return replace(end, sources=tuple(old if old.value is not None else replace(old, text=None) for old in olds))
 
 
 def _pair_sources(start: Start, begin: OffsetLog, end: OffsetLog) -> list[tuple[SourceOffset, SourceOffset]]:
@@ -195,8 +210,9 @@ def _doubt(
         return None
     if moved is not None and moved.switched:
         return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
-    if moved is not None and moved.went_back:
-        return diagnoses.others.OFFSETS_WENT_BACK, "ends before the end of"
+    if moved is not None and moved.went_back and not counts_anew(end):
+        end_or_start = "start in" if start.predecessor is None else "end of"
+        return diagnoses.others.OFFSETS_WENT_BACK, f"ends before the {end_or_start}"
     return None
 
 

@@ -9,7 +9,7 @@ from ckpt.advice import Code, Hole, Option, join, words
 from ckpt.checkpoint.history import Pattern, rate_sources
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.checkpoint.sources.kind import Advance, Unit
-from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, kind_of, source_views
+from ckpt.checkpoint.sources.registry import Offset, SourceRange, SourceView, counts_anew, kind_of, source_views
 from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.inspection.inspection import Inspection
 from ckpt.inspection.verdict import outcome_words, spell
@@ -239,7 +239,7 @@ def _describe_reading(reading: SourceRange) -> str:
         return f"continues from {start}"
     if reading.start is None:
         return f"reads again from its beginning to {end}"
-    if reading.start == reading.end:
+    if reading.start == reading.end or counts_anew(reading.end_offset):
         return f"reads nothing new at {start}"
     advance = reading.advance
     total = f": {_count_advance(advance)}" if advance and advance.amount is not None else ""
@@ -312,6 +312,7 @@ def range_text(reads: SourceRange) -> str:
     end = "an unknown offset" if reads.end is None else offset_text(reads.end_offset)
     advance = reads.advance
     count = f": {_count_advance(advance)}" if advance and advance.amount is not None else ""
+    count = ": a batch reads no row backwards" if advance and advance.went_back else count
     return f"from {offset_text(reads.start_offset)} to {end}{count}"
 
 

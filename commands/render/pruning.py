@@ -70,7 +70,7 @@ class PruneReport(ChangeReport[PrunePlan]):
 
     keys = PruneDocument
     done = "PRUNED {report.total}: {report.afterwards}, as before"
-    planned = "{report.total} can go; afterwards it {report.afterwards}, as now"
+    planned = "{report.total} can go; afterwards: {report.afterwards}, as now"
     verb = "PRUNE"
     stop = words("End the driver.")
     change = "pruning"

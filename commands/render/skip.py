@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from ckpt.advice import Advice, Do, advise, call, do, words
+from ckpt.advice import Advice, Do, Instruction, advise, call, do, words
 from ckpt.changes.skip.plan import SkipPlan
 from ckpt.inspection.inspection import gather_known
 from ckpt.model import Json
@@ -90,9 +90,12 @@ class SkipReport(ChangeReport[SkipPlan]):
 
     def start(self) -> Advice:
         start, sink = do(Do.START, words("Start the query in a new driver."), rows=self.rows), self.plan.sink
+        because = (finding for forecast in self.plan.inspection.counted for finding in forecast.because)
+        advised = dict.fromkeys(step for finding in because if finding.advice for step in finding.advice.steps)
+        known = gather_known(self.plan.inspection.checkpoint, sink)
+        begins = (s.fill(known) for s in advised if isinstance(s.do, Instruction) and s.do.do is Do.CHANGE)
         if sink is None:
             lacking = BOOK.text("lacks_batch", lost=self.plan.skipped[0].batch)
-            return advise(do(Do.WAIT, lacking, rows=self.rows), start)
+            return advise(do(Do.WAIT, lacking, rows=self.rows), *begins, start)
         fills = (finding.advice for finding in sink.findings if finding.diagnosis is SINK_LOG_WILL_BREAK)
-        known = gather_known(self.plan.inspection.checkpoint, sink)
-        return sum(filter(None, fills), Advice()).fill(known) + advise(start)
+        return sum(filter(None, fills), Advice()).fill(known) + advise(*begins, start)

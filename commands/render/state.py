@@ -63,7 +63,7 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
     unread = _list_unread(inspection)
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
-            yield from _show_operator(operator, unread)
+            yield from _show_operator(operator, inspection)
         return
     for operator in state.operators:
         yield Item(_describe_briefly(operator, unread), 6, f"  operator {operator.id}   ")
@@ -111,12 +111,12 @@ def _list_recorded(inspection: Inspection) -> str:
     return ", ".join(f"{name} {conf[key].rpartition('.')[2]}" for key, name in _RECORDED.items() if key in conf)
 
 
-def _show_operator(operator: Operator, unread: Sequence[str]) -> Iterator[Block]:
+def _show_operator(operator: Operator, inspection: Inspection) -> Iterator[Block]:
     yield Line(f"  operator {operator.id}   {_name_operator(operator)}")
     for variable in operator.variables:
         yield Line(f"    {variable.kind} {variable.name}{' with TTL' if variable.ttl else ''}")
     for store in operator.stores:
-        yield Item(_describe_store(store, unread), 6, f"    {store.name}: ")
+        yield Item(_describe_store(store, inspection), 6, f"    {store.name}: ")
         for side, schema in (("key", store.key_schema), ("value", store.value_schema)):
             if schema is not None:
                 yield Item(type_name(schema), 14, f"      {side:7} ")
@@ -148,8 +148,10 @@ def _name_operator(operator: Operator) -> str:
     return operator.name if word is None else f"{word} ({operator.name})"
 
 
-def _describe_store(store: Store, unread: Sequence[str]) -> Words:
-    unknown = words("number of keys not recorded ({call:state_count})")
+def _describe_store(store: Store, inspection: Inspection) -> Words:
+    unknown, unread = words("number of keys not recorded"), _list_unread(inspection)
+    if inspection.checkpoint.commits.ids:  # what is counted is the state of a committed batch
+        unknown += words(" ({call:state_count})")
     keys = unknown if store.num_keys is None else plural(store.num_keys, "key")
     facts = [size(store.bytes) + _describe_skew(store), *(["changelog"] if store.changelog else [])]
     facts += [_describe_loading(store), _describe_readable(store.readable_batches, unread)]

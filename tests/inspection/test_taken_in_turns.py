@@ -1,11 +1,14 @@
 """Batches of another topic, sockets that count anew, partitions that are new, and offsets of Spark 2.0."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 import ckpt
 from tests.conftest import Ckpt
+from tests.support.places import SAMPLES
 
 _CONF = '"conf":{"spark.sql.shuffle.partitions":"200"}'
 
@@ -60,10 +63,47 @@ def test_queries_that_take_turns_are_one_finding(ckpt: Ckpt, tmp_path: Path) -> 
     ] == [True, True]
 
 
-@pytest.mark.parametrize(("numbers", "codes"), [([-1, 3, -1, 1], []), ([5, 3], ["CKPT401"])])
-def test_a_socket_counts_anew_after_a_restart(numbers: list[int], codes: list[str], tmp_path: Path) -> None:
-    checkpoint = _make(tmp_path / "a", [str(number) for number in numbers])
+@pytest.mark.parametrize(("numbers", "codes"), [([-1, 3, -1, 1], []), ([3, 5, -1], []), ([5, 3], ["CKPT401"])])
+@pytest.mark.parametrize("planned", [0, 1])
+def test_a_socket_counts_anew_after_a_restart(
+    planned: int, numbers: list[int], codes: list[str], tmp_path: Path
+) -> None:
+    """Spark 4.2 was seen to run a planned batch from 5 to -1 without a row, and then to read all rows."""
+    checkpoint = _make(tmp_path / "a", [str(number) for number in numbers], len(numbers) - planned)
     assert [one.code for one in ckpt.inspect(checkpoint).findings if one.code == "CKPT401"] == codes
+
+
+@pytest.mark.parametrize(("topic", "code"), [("b", "CKPT406"), ("a", "CKPT401")])
+def test_batch_0_is_held_against_where_its_source_began(topic: str, code: str, ckpt: Ckpt, tmp_path: Path) -> None:
+    """`tests/restart/test_kafka_starts.py` has a start with a broker."""
+    checkpoint = _make(tmp_path / "a", [_topic(topic, 9)], committed=0)
+    (checkpoint / "sources" / "0").mkdir(parents=True)
+    (checkpoint / "sources" / "0" / "0").write_bytes(b"\0v1\n" + _topic("a", 1515).encode())
+    result = ckpt("inspect", checkpoint)
+    page = " ".join(result.stdout.split())
+    assert page.startswith("WILL NOT RESTART with failOnDataLoss")
+    assert code in page
+    assert 'begins where this query did with startingOffsets {"a":{"0":1515}}' in page
+    assert ckpt("preflight", checkpoint).stdout.startswith("HOLD")
+    (checkpoint / "sources" / "0" / "0").write_bytes(b"\0v1\n" + _topic(topic, 4).encode())
+    assert "RESTARTS by running batch 0 again" in ckpt("inspect", checkpoint).stdout
+
+
+def test_a_skip_of_a_batch_that_goes_back_names_where_to_begin(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", [_topic("a", 153), _topic("a", 79)], committed=1)
+    page = ckpt("skip", checkpoint, "--apply", "--grace", "0").stdout
+    assert "to a/0=79: a batch reads no row backwards" in page
+    begin = ["offsets", "set", str(checkpoint), "--source", "0", "--to", _topic("a", 0)]
+    assert f"ckpt {' '.join(begin[:-1])} '{begin[-1]}'" in " ".join(page.split())
+    assert ckpt(*begin, "--accept-replay", "--apply", "--grace", "0").exit_code == 0
+    assert "continues from a/0=0" in ckpt("inspect", checkpoint).stdout
+
+
+def test_no_command_is_named_to_count_what_no_batch_has_committed(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = Path(shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", tmp_path / "a"))
+    assert "not recorded (ckpt state count)" in ckpt("inspect", checkpoint, "-v").stdout
+    shutil.rmtree(checkpoint / "commits")
+    assert "number of keys not recorded," in ckpt("inspect", checkpoint, "-v").stdout
 
 
 def test_new_partitions_are_named_where_offsets_are_counted(ckpt: Ckpt, tmp_path: Path) -> None:
@@ -93,3 +133,11 @@ def test_repair_begins_at_no_end_of_a_topic_that_was_recreated(ckpt: Ckpt, tmp_p
     document = ckpt("repair", checkpoint, "-o", "json").json()
     assert "the offsets of a went back" in document["refused"]
     assert document["next"][0]["command"] == ["ckpt", "skip", str(checkpoint)]
+
+
+def test_a_prune_says_in_english_that_the_start_is_unknown(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", ["5", "3"], committed=1)
+    (checkpoint / "offsets" / ".2.11111111-1111-4111-8111-111111111111.tmp").touch()
+    os.utime(checkpoint / "offsets" / ".2.11111111-1111-4111-8111-111111111111.tmp", (0, 1_600_000_000))
+    page = ckpt("prune", checkpoint).stdout
+    assert "afterwards: unknown what a start will do" in " ".join(page.split())

@@ -38,6 +38,10 @@ CASES = {
     ),
     "no-topic-yet": ("orders", [*delete_logs(range(2, 6), range(1, 6)), planned(0, "{}"), planned(1, OLD)]),
     "no-topic-yet-committed": ("orders", [*delete_logs(range(2, 6), range(2, 6)), planned(0, "{}"), planned(1, OLD)]),
+    "batch-0-of-another-topic": (
+        "renamed",
+        [*delete_logs(range(1, 6), range(6)), write("sources/0/0", b'\0v1\n{"orders":{"0":4,"1":0}}'), planned(0, NEW)],
+    ),
     "another-topic": ("renamed", [*delete_logs(range(2, 6), range(1, 6)), planned(0, OLD), planned(1, NEW)]),
 }
 """The topic that is subscribed to, and what is done to the sample."""
@@ -76,14 +80,19 @@ def test_the_first_batch_reads_what_the_forecast_says(case: str, driver: Here, t
         assert first["to"] == source.end
 
 
-def test_a_batch_of_another_topic_fails_or_skips_nothing_of_it(driver: Here, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("case", "batch"), [("another-topic", 1), ("batch-0-of-another-topic", 0)])
+def test_a_batch_of_another_topic_fails_or_skips_nothing_of_it(
+    case: str, batch: int, driver: Here, tmp_path: Path
+) -> None:
     """With failOnDataLoss the start fails; without it the batch reads the new topic from its beginning."""
-    _, answer = resumed(driver, "another-topic", tmp_path / "strict")
+    checkpoint, answer = resumed(driver, case, tmp_path / "strict")
     assert "orders-0" in answer["error"] or "orders" in answer["error"]
     assert not answer["batches"]
-    _, answer = resumed(driver, "another-topic", tmp_path / "lenient", failOnDataLoss="false")
+    told = forecast(open_checkpoint(str(checkpoint)), Spark(SPARK), Progress.SYNC)
+    assert (told.outcome, told.if_lenient) == (Outcome.UNKNOWN, batch)
+    _, answer = resumed(driver, case, tmp_path / "lenient", failOnDataLoss="false")
     assert answer["error"] is None
-    assert answer["batches"][0]["batch"] == 1
+    assert answer["batches"][0]["batch"] == batch
 
 
 def test_a_plan_of_another_topic_is_taken_away(driver: Here, tmp_path: Path) -> None:

@@ -153,6 +153,11 @@ def advance(old: Offset | None, new: Offset | None) -> Advance | None:
     return kind.advance(old, new) if old is not None and kind is kind_of(new) else None
 
 
+def counts_anew(offset: Offset | None) -> bool:
+    """Tell whether a bare number says that nothing was read yet, as a socket counts anew after each start."""
+    return isinstance(offset, NumberOffset) and offset.value == -1
+
+
 def advances(before: OffsetLog, after: OffsetLog) -> tuple[Advance | None, ...]:
     """How far each source of ``after`` went since ``before``, in the order of ``source_views``.
 

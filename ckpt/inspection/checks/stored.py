@@ -14,8 +14,7 @@ from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import advances, offset_of, share_no_kind
-from ckpt.checkpoint.sources.unknown import NumberOffset
+from ckpt.checkpoint.sources.registry import advances, counts_anew, offset_of, share_no_kind
 from ckpt.checkpoint.state.folders import find_store_partitions
 from ckpt.checkpoint.state.space import list_temporary_files
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
@@ -158,7 +157,7 @@ def compare_offsets(checkpoint: Checkpoint) -> Iterator[Finding]:
                 yield Finding(diagnoses.others.SOURCE_REPLACED, f"offsets/{later}", detail, minor=past)
             elif advance is not None and advance.switched:
                 switches.setdefault(index, []).append((earlier, later, *advance.switched))
-            elif advance is not None and advance.went_back and not _is_socket(after, index):
+            elif advance is not None and advance.went_back and not counts_anew(offset_of(after, index)):
                 advice = BOOK.advise("topic_was_recreated", before=earlier) if advance.recreated else None
                 if can_rewind(checkpoint, earlier) and later in checkpoint.commits and not past:
                     forward = isinstance(offset_of(after, index), _FORWARD)
@@ -187,12 +186,6 @@ def _describe_switches(
         elif later == checkpoint.offsets.latest:
             advice = topic_switch_planned(checkpoint, earlier, gone)
         yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, advice, checkpoint.is_past(later))
-
-
-def _is_socket(log: OffsetLog, index: int) -> bool:
-    """Tell whether a bare number says that nothing was read yet, as a socket counts anew after each start."""
-    offset = offset_of(log, index)
-    return isinstance(offset, NumberOffset) and offset.value == -1
 
 
 _FORWARD = (ConnectorOffset, DeltaOffset, RateMicroBatchOffset)
