@@ -85,6 +85,7 @@ def test_batch_0_is_held_against_where_its_source_began(topic: str, code: str, c
     assert code in page
     assert 'begins where this query did with startingOffsets {"a":{"0":1515}}' in page
     assert ckpt("preflight", checkpoint).stdout.startswith("HOLD")
+    assert f"from a/0=1515 to {topic}/0=9" in ckpt("offsets", "show", checkpoint).stdout
     (checkpoint / "sources" / "0" / "0").write_bytes(b"\0v1\n" + _topic(topic, 4).encode())
     assert "RESTARTS by running batch 0 again" in ckpt("inspect", checkpoint).stdout
 

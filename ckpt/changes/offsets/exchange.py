@@ -152,6 +152,7 @@ def _list_positions(inspection: Inspection, batch: int) -> Iterator[Position]:
     known = before is not None or batch == 0
     for number, view in enumerate(source_views(log, rate_sources(checkpoint))):
         reads = source_ranges(before, log)[number]
+        reads = replace(reads, start=checkpoint.initial_offsets.get(number)) if before is None else reads
         start = view.start_after(StartFacts(recreated=find_recreated_topics(checkpoint, batch, number)))
         refused = start.refused or (None if start.options else " ".join(start.conditions))
         conditions = start.conditions if start.options else ()
