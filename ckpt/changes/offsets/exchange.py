@@ -145,8 +145,8 @@ def _refuse(checkpoint: Checkpoint, batch: int | None) -> str | None:
 
 
 def _list_positions(inspection: Inspection, batch: int) -> Iterator[Position]:
-    checkpoint, found = inspection.checkpoint, {rated.finding.diagnosis for rated in inspection.findings}
-    log_damaged = not found.isdisjoint(diagnoses.others.SOURCE_LOG_DAMAGED)
+    checkpoint, diagnosed = inspection.checkpoint, {rated.finding.diagnosis for rated in inspection.findings}
+    log_damaged = not diagnosed.isdisjoint(diagnoses.others.SOURCE_LOG_DAMAGED)
     log, before = checkpoint.offsets.readable(batch), checkpoint.offsets.readable(batch - 1)
     assert log is not None
     known = before is not None or batch == 0

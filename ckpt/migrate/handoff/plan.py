@@ -80,7 +80,7 @@ def list_doubts(
 def _left_alone(checkpoint: Checkpoint, batch: int, starts: Sequence[SourceStart]) -> bool:
     """Tell whether no batch after this one read any of its Kafka topics: the query went on with others."""
     topics = [start.view.topics for start in starts]
-    later = [checkpoint.offsets.readable(one) for one in checkpoint.offsets.ids if one > batch]
+    later = [checkpoint.offsets.readable(later_batch) for later_batch in checkpoint.offsets.ids if later_batch > batch]
     read = [kind_of(offset).find_topics(offset) for log in later if log for offset in offsets_of(log)]
     whole = all(topics) and all(read) and None not in later
     return whole and frozenset[str]().union(*topics).isdisjoint(frozenset[str]().union(*read))

@@ -139,8 +139,8 @@ def plan_evolution(
         if changed:
             if into is None:
                 moved = [part.why for each in changed for part in each.parts if part.old != part.new]
-                errors = (found for found in plan.findings if found.diagnosis.severity is Severity.ERROR)
-                stops = [found.detail for found in errors if found.path.startswith(STATE)]
+                errors = (error for error in plan.findings if error.diagnosis.severity is Severity.ERROR)
+                stops = [error.detail for error in errors if error.path.startswith(STATE)]
                 whys = moved or stops or [each.why for each in changed]
                 raise NoWay(BOOK.text("evolve_only_sources", why=join(whys, "; ")))
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
