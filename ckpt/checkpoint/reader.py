@@ -515,7 +515,9 @@ class _Reading:
 
     def _find_respaced(self, raw: Mapping[str, bytes | None]) -> dict[str, AddedSpace]:
         """Text files with added white space, if their checksums are those of the rest, or there are none."""
-        rest = {path: own for path, data in raw.items() if data and (own := text.drop_white_space(data)) != data}
+        rest = {
+            path: own for path, data in raw.items() if data and (own := text.drop_white_space(data)) not in (b"", data)
+        }
         beside = {path: sidecars.sidecar(path) for path in rest if self.listing.info(sidecars.sidecar(path))}
         checksums = self._read(list(beside.values())) if beside else {}
         respaced = {}

@@ -321,6 +321,7 @@ def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS
     asked = fleet.requests["GET"]
     fleet.requests.clear()
     plain = ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1)
+    asked -= len(kept)  # one for each, to recognise it as a checkpoint
     assert asked * 48 == fleet.requests["GET"] * (48 - len(kept))
     assert replace(found, began_ms=0, ended_ms=0, resumed=0) == replace(plain, began_ms=0, ended_ms=0)
 
