@@ -1,4 +1,4 @@
-"""The site as it is built: no raw Markdown, no dead link; in a real browser no page too wide, no broken name."""
+"""The site as it is built: no raw Markdown, no dead link; in a real browser three pages not too wide, no broken name."""
 
 import html
 import json
@@ -19,7 +19,6 @@ from tests.support.places import ROOT
 from tests.webpage.test_browser import BROWSER
 
 WIDTHS = (390, 1280)
-GENERATED = ("404", "api", "errors")  # a megabyte each, in the form of the contract's page and of the findings'
 MEASURE = """<script>onload = () => {
   const said = [...document.querySelectorAll("iframe")].map(frame => {
     const page = frame.contentDocument, broken = []
@@ -111,12 +110,10 @@ def test_no_page_shows_raw_markdown_and_each_link_leads_somewhere(site: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here: apt install chromium")
-def test_no_page_is_too_wide_and_code_in_tables_is_not_broken(site: Path, tmp_path: Path) -> None:
+def test_pages_are_not_too_wide_and_code_in_tables_is_not_broken(site: Path, tmp_path: Path) -> None:
     assert BROWSER
-    pages = sorted(str(page.relative_to(site)) for page in site.rglob("*.html") if page.stem not in GENERATED)
     shutil.copytree(site, tmp_path / "site")
-    for first in range(0, len(pages), 12):
-        measure(tmp_path, pages[first : first + 12], BROWSER)
+    measure(tmp_path, ["contract.html", "incidents.html", "preflight.html"], BROWSER)
 
 
 def measure(folder: Path, pages: list[str], browser: str) -> None:
