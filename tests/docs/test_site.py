@@ -1,4 +1,4 @@
-"""The site as it is built: no raw Markdown, no dead link; in a real browser three pages not too wide, no broken name."""
+"""The site as it is built: no raw Markdown, no dead link; three pages in a real browser."""
 
 import html
 import json
