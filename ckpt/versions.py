@@ -186,10 +186,10 @@ class Recorded(NamedTuple):
     """A setting that the offset log records, and that a restart takes from there whatever the session has."""
 
     name: str
-    since: str  # the first minor version of which a release records it
+    since: str  # the first minor version with a release that records it
     absent: str | None = None  # what a restart takes where the log has none; None: what the session has
     takes: tuple[str, ...] | range | None = None  # words, in any case, or numbers; None: any text
-    always: str | None = None  # the first minor version of which every release does, if not that one
+    always: str | None = None  # the first minor version whose releases all record it, if it is a later one
 
     def known_to(self, spark: Spark) -> bool:
         """Tell whether a version takes it from the log."""

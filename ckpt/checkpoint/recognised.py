@@ -90,7 +90,7 @@ def _judge_files(storage: Storage, paths: Iterable[str], is_sparks: Callable[[by
 
 
 def _judge_names(*names: str) -> Iterator[bool]:
-    """Judge names of which none is Spark's; hidden ones, such as checksums, may be left of files that were."""
+    """Judge names that Spark does not write: visible ones are foreign; hidden ones (checksums) prove nothing."""
     yield from [False] * any(name[0] != "." for name in names)
 
 
@@ -116,8 +116,11 @@ def _judge_sources(storage: Storage, folder: str) -> Iterator[bool]:
 
 
 _JUDGES: Mapping[str, Callable[[Storage, str], Iterator[bool]]] = {
-    **{METADATA: _judge_metadata, OFFSETS: _judge_log, COMMITS: _judge_log},
-    **{STATE: _judge_state, SOURCES: _judge_sources},
+    METADATA: _judge_metadata,
+    OFFSETS: _judge_log,
+    COMMITS: _judge_log,
+    STATE: _judge_state,
+    SOURCES: _judge_sources,
 }
 
 

@@ -32,8 +32,8 @@ class SiteExtension(Extension):
 class _Site(Postprocessor):
     def run(self, text: str) -> str:
         assert self.md
-        context = next((one for one in self.md.preprocessors if hasattr(one, "page")), None)  # Zensical's
-        return site_html(text, context.page.path if context else "index.md")
+        pages = (processor.page for processor in self.md.preprocessors if hasattr(processor, "page"))  # Zensical's
+        return site_html(text, next((page.path for page in pages), "index.md"))
 
 
 def site_html(html: str, page: str) -> str:

@@ -101,4 +101,4 @@ LEFT: dict[str, dict[str, bytes]] = {
     "in a table": {"_delta_log/0.json": json.dumps({}).encode(), "commits/0": b"v1\n{}", "part-0.parquet": b"PAR1"},
     "data beside": {"commits/0": b"v1\n{}", "offsets/notes.txt": b"x", "state/x": b"x", "metadata": b"none"},
 }
-"""What little may be left of a checkpoint."""
+"""Minimal remains of checkpoints."""

@@ -1,4 +1,4 @@
-"""What is no checkpoint is named, listed by nothing and changed by nothing; what little is left of one is one."""
+"""Folders of other programs are named, and no command lists or changes them; minimal remains are checkpoints."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _RECORDED_BY = {
     "4.2": [settings.MERGE_OPERATOR, settings.ROW_CHECKSUM, settings.SOURCE_EVOLUTION, settings.PROTOBUF_EXTENSIONS],
     "4.3": [settings.ALWAYS_NULLABLE, settings.DISTINCT_KEY_ORDER],
 }
-"""What each release records besides what those before do (``OffsetSeqMetadata.relevantSQLConfs`` of its jar)."""
+"""The settings that each release records first (``OffsetSeqMetadata.relevantSQLConfs`` of its jar)."""
 _RANGES = {
     "2.1": "Spark 2.1",
     "2.2": "Spark 2.2",

@@ -53,7 +53,7 @@ def advised_repairs(inspection: Inspection) -> Iterator[Call]:
 
 
 def _plans(call: Call, checkpoint: Path, whole: Path | None) -> bool:
-    """Whether a call has a plan; a query id that only the user knows is that of the whole checkpoint."""
+    """Tell whether a command plans a change; a query id that only the user knows is read from the intact checkpoint."""
     known = whole and whole / "metadata"
     query_id = json.loads(known.read_text())["id"] if known and known.exists() else _ANY_ID
     options = {name: query_id if value is Hole.ID else value for name, value in call.options}

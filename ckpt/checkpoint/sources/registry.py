@@ -154,7 +154,7 @@ def advance(old: Offset | None, new: Offset | None) -> Advance | None:
 
 
 def counts_anew(offset: Offset | None) -> bool:
-    """Tell whether a bare number says that nothing was read yet, as a socket counts anew after each start."""
+    """Tell whether an offset is -1, with which a socket source starts counting after each start of the query."""
     return isinstance(offset, NumberOffset) and offset.value == -1
 
 

@@ -61,7 +61,7 @@ class StateRequest:
     batch: int | None = None  # None: the newest committed
     changes_from: int | None = None  # a change feed from this batch up to ``batch``
     lost: frozenset[tuple[int, int]] | None = None  # of a salvage, whose batch is named: operators and partitions
-    only_count: bool = False  # whole rows, of which none is decoded: HDFS-backed state needs no schema for that
+    only_count: bool = False  # rows are counted, not decoded: HDFS-backed state needs no schema for that
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ NOW: dict[str, Any] = {"apply": True, "grace": 0}
 
 
 def nest(top: Path, shape: str) -> None:
-    """What ``mv`` and ``cp -r`` make where their target exists already."""
+    """Move folders as ``mv`` and ``cp -r`` do if the target exists already: into it."""
     state, away = top / "state", top / "away"
     match shape:
         case "partition":  # mv state/0/1 state/0/0
