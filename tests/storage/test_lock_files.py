@@ -17,15 +17,26 @@ from ckpt.storage import lock_files
 from ckpt.storage.bridge import FsspecBackend
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.lock_files import LocalFolder, Locked, LockFolder, hold_lock
-from ckpt.storage.remote import Backend
+from ckpt.storage.remote import Backend, ListedItem
 from tests.changes.fixes.unattended import fail_flock
+
+
+class InMemory(FsspecBackend):
+    """The file system of fsspec in memory, whose ``ls`` raises when another thread deletes what it is listing."""
+
+    def level(self, folder: str) -> list[ListedItem]:
+        while True:
+            try:
+                return list(super().level(folder))
+            except KeyError:
+                continue
 
 
 @pytest.fixture
 def backend() -> Iterator[Backend]:
     name = f"locks-{uuid4().hex}"
     file_system = fsspec.filesystem("memory")
-    yield FsspecBackend(file_system, f"/{name}/.orders.ckpt-lock")
+    yield InMemory(file_system, f"/{name}/.orders.ckpt-lock")
     file_system.rm(f"/{name}", recursive=True)
 
 
