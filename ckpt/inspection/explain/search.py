@@ -59,6 +59,11 @@ class Hit:
         """The number of its record."""
         return -self.key[5]
 
+    @property
+    def breadth(self) -> int:
+        """0 for an error that says one thing, 1 for one that has several causes, 2 if those are in the text below it."""
+        return self.error.broad + self.error.wraps
+
 
 @dataclass(slots=True)
 class Search:
@@ -101,10 +106,12 @@ class Search:
             self._search_line(line, anchors, wanted)
 
     def found(self) -> list[Hit]:
-        """Find the known errors in a text, the cause first; a broad one gives way to a narrower one in its line."""
+        """Find the known errors in a text, the cause first; in one line a broad error gives way to a narrower one."""
         self._end_record()
-        narrow = {hit.line for hit in self.hits.values() if not hit.error.broad}
-        hits = (hit for hit in self.hits.values() if not (hit.error.broad and hit.line in narrow))
+        narrowest: dict[str, int] = {}
+        for hit in self.hits.values():
+            narrowest[hit.line] = min(hit.breadth, narrowest.get(hit.line, hit.breadth))
+        hits = (hit for hit in self.hits.values() if hit.breadth == narrowest[hit.line])
         if self.query in self.queries:
             hits = (hit for hit in hits if not hit.other)
         order = {error.id: number for number, error in enumerate(known_texts())}

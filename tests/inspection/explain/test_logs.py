@@ -109,6 +109,20 @@ def test_what_a_batch_job_says_too_is_known_by_the_stack_of_a_query() -> None:
     assert causes(failed + batch + stream) == causes(failed) == ["task-failed"]
 
 
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    {
+        "executor-lost": "ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: \n"
+        "The executor with id 3 exited with exit code 137(SIGKILL, possible container OOM).",
+        "storage-file-vanished": "java.io.FileNotFoundException: File does not exist: hdfs://prod/c/state/0/3/12.delta",
+        "task-failed": "com.example.Unknown: why",
+    }.items(),
+)
+def test_what_a_task_died_of_is_the_cause_and_not_that_a_task_failed(cause: str, reason: str) -> None:
+    failed = "Job aborted due to stage failure: Task 2 in stage 5.0 failed 4 times, most recent failure: Lost task 2.3 in stage"
+    assert causes(f"org.apache.spark.SparkException: {failed} 5.0 (TID 40) (10.1.2.3 executor 3): {reason}")[0] == cause
+
+
 @pytest.mark.parametrize(("minor", "case"), HEALTHY.items())
 def test_nothing_is_found_in_the_log_of_a_query_that_ran(minor: str, case: str) -> None:
     assert causes(logs()[f"{minor}-{case}"]) == []
