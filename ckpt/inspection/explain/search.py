@@ -61,7 +61,7 @@ class Hit:
 
     @property
     def breadth(self) -> int:
-        """0 for an error that says one thing, 1 for one that has several causes, 2 if those are in the text below it."""
+        """0 for an error with one cause, 1 for one with several, 2 for one whose cause is in the text below it."""
         return self.error.broad + self.error.wraps
 
 
