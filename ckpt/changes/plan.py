@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self, TypeVar
 
-from ckpt.advice import Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
+from ckpt.advice import NO_ROWS, Advice, Known, RowCost, RowsEffect, Words, again, join, left_out, plain, words
 from ckpt.changes.book import BOOK
 from ckpt.changes.steps import FileStep, view_changed
 from ckpt.checkpoint.checkpoint import FIRST_START, OFFSETS, STATE, Checkpoint, Log
@@ -173,6 +173,13 @@ class ChangePlan(Value):
     def sound(self) -> bool:
         """Tell whether the inspection afterwards has nothing but notes."""
         return self.inspection.sound
+
+    @property
+    def rows_effect(self) -> RowsEffect:
+        """The effect on the rows of the query, once the plan is applied and the query started."""
+        if self.skips is not None:
+            return self.skips.rows
+        return again() if self.replay or self.repeats is not None else NO_ROWS
 
     @property
     def unattended(self) -> bool:

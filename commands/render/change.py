@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
 from ckpt import advice
-from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, RowsEffect, Step, Words, advise, call, do, left_out, run, words
+from ckpt.advice import Advice, Call, Do, Hole, RowsEffect, Step, Words, advise, call, do, run, words
 from ckpt.advice.calls import Value
 from ckpt.changes.apply import ChangeResult, Receipt
 from ckpt.changes.check_fix import find_trouble
@@ -180,9 +180,7 @@ class ChangeReport(Report[Planned]):
     @property
     def rows(self) -> RowsEffect:
         """The effect of the plan on rows, once it is applied and the query started."""
-        if self.plan.skips is not None:
-            return left_out()
-        return advice.again() if self.plan.replay or self.plan.repeats is not None else NO_ROWS
+        return self.plan.rows_effect
 
     @property
     def _repeated(self) -> Call:

@@ -8,7 +8,7 @@ from os import fspath
 from typing import ClassVar, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
-from ckpt.advice import UNKNOWN_ROWS, Words
+from ckpt.advice import NO_ROWS, UNKNOWN_ROWS, RowsEffect, Words, left_out
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
@@ -190,6 +190,11 @@ class SkipPlan(ChangePlan):
     command: ClassVar[str] = "skip"
 
     skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def rows_effect(self) -> RowsEffect:
+        """The rows of the batch are left out."""
+        return left_out(self.skipped[0].batch) if self.skipped else NO_ROWS
 
 
 def skip(

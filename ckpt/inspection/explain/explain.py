@@ -14,6 +14,7 @@ from ckpt.advice import Advice, Call, Known
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.state.folders import STATE
 from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
 from ckpt.inspection.explain.forms import unwrap
 from ckpt.inspection.explain.lines import read_chunks
@@ -282,7 +283,9 @@ def _find_contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoi
     if named and checkpoint.query_id is not None and checkpoint.query_id not in named:
         yield f"the text is of the query {' or '.join(named[:3])}, this checkpoint of {checkpoint.query_id}"
     folders = dict.fromkeys(_FOLDER.findall(line))
-    if folders and not any(_may_be_same(folder, checkpoint.uri) for folder in folders):
+    moved = checkpoint.state.moved_schemas if checkpoint.state else ()
+    places = (checkpoint.uri, *(path.rpartition(f"/{STATE}/")[0] for path in moved))
+    if folders and not any(_may_be_same(folder, place) for folder in folders for place in places):
         yield f"the text names {next(iter(folders))}, which is another path"
     batches, here = {int(number or other) for number, other in _BATCH.findall(line)}, checkpoint.offsets.ids
     if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):

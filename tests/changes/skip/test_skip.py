@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ckpt.advice import left_out
 from ckpt.changes.skip.plan import SkipPlan, plan_skip
 from ckpt.formats.compression import checksum_of, decompress_first_block, store_block
 from ckpt.formats.sidecars import build_spark_sidecar, parse_spark_sidecar
@@ -35,6 +36,15 @@ def poisoned(copy_of: CopyOf, sample: str) -> tuple[Path, int]:
 
 def planned(top: Path) -> SkipPlan:
     return plan_skip(open_storage(str(top)))
+
+
+def test_the_step_that_applies_it_says_that_rows_are_left_out(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """In the document too, which programs obey: found by a language model that had nothing but SKILL.md."""
+    top, latest = poisoned(copy_of, HDFS)
+    (step,) = json.loads(ckpt("skip", top, "-o", "json").stdout)["next"]
+    assert (step["command"][-1], step["rows"]) == ("--apply", "left-out")
+    assert "Rows are left out" in ckpt("skip", top).stdout
+    assert planned(top).rows_effect == left_out(latest)
 
 
 @pytest.mark.slow

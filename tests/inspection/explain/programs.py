@@ -295,7 +295,7 @@ _EVERYWHERE: dict[Program, str] = {
 _NEWEST: dict[Program, str] = {
     udf_out_of_memory: "user-code",
     division_by_zero: "task-failed",
-    driver_out_of_memory: "out-of-memory",
+    driver_out_of_memory: "array-too-large",
     state_of_no_provider: "class-not-found",
     file_manager_is_missing: "checkpoint-file-manager",
     source_is_missing: "source-not-installed",

@@ -74,7 +74,6 @@ INNERMOST = {
     "udf_out_of_memory": "MemoryError",
     "assertion_in_sql": "the row 7 is not allowed",
     "division_by_zero": "[DIVIDE_BY_ZERO] Division by zero.",
-    "driver_out_of_memory": "java.lang.OutOfMemoryError: Requested array size exceeds VM limit",
     "processor_raises": "KeyError: 'no price for 2 among 4 rows'",
 }
 """Program -> what its innermost cause says; none for an error that says itself what it is."""
