@@ -17,7 +17,7 @@ from .places import DOCS, README, ROOT
 RUNBOOK = DOCS / "runbooks" / "async-gap.md"
 AT_ROOT = (
     README,
-    *(DOCS / f"{name}.md" for name in ("quickstart", "explain", "export", "state", "rewind", "offsets")),
+    *(DOCS / f"{name}.md" for name in ("quickstart", "explain", "export", "state", "rewind", "skip", "offsets")),
     *(DOCS / "runbooks" / f"{name}.md" for name in ("handoff", "changelog", "provider")),
 )
 SAMPLE = ROOT / "sample_checkpoints" / "async-kafka-4.2"

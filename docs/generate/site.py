@@ -16,8 +16,12 @@ DOCS = Path(__file__).parent.parent
 _UNTOUCHED = re.compile(r"<(a|pre|h[1-6])\b.*?</\1>", re.S)
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.S)
 _CODE = re.compile(r"(?<=<code>)[^<]+(?=</code>)")
+_BLOCK_OR_CODE = re.compile(r"(<pre\b.*?</pre>)|<code>.*?</code>", re.S)
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")  # a browser would end a line after each "-"
 _NAMED = re.compile(r"<code>(?:(CKPT\d{3})\b|(ckpt [a-z-]+(?: [a-z-]+)?))[^<]*</code>|\b(CKPT\d{3})\b")
 _NAME = re.compile(r"[\w.&;/-]{16,}")  # what is longer than a column of a narrow table
+_JSON = re.compile(r'[{\[](?:"|&quot;)|:\[|&lt;')  # also a name with a placeholder, such as ".<file>.crc"
+_UNBROKEN = '<span style="white-space: nowrap">{}</span>'
 _LISTS = re.compile(r"\w+(?:\[\]){2,}")  # a browser would end a line between "[]" and "[]"
 
 
@@ -44,7 +48,8 @@ def site_html(html: str, page: str) -> str:
         linked += [link_names(html[end : untouched.start()], up), untouched[0]]
         end = untouched.end()
     html = "".join([*linked, link_names(html[end:], up)])
-    return _CELL.sub(lambda cell: _CODE.sub(lambda code: break_names(code[0]), cell[0]), html)
+    html = _CELL.sub(lambda cell: _CODE.sub(lambda code: break_names(code[0]), cell[0]), html)
+    return _BLOCK_OR_CODE.sub(lambda found: found[1] or _OPTION.sub(_UNBROKEN.format(r"\g<0>"), found[0]), html)
 
 
 def link_names(html: str, up: str = "") -> str:
@@ -73,15 +78,21 @@ def _headings(page: str) -> dict[str, str]:
 
 
 def break_names(text: str) -> str:
-    """Let a line end after each ``_``, ``.`` and ``/`` of a long name.
+    """Let a line end after each ``_``, ``.`` and ``/`` of a long name, and in JSON after each comma and colon.
 
     >>> break_names("MISSING_FILE.OF_STATE in 1.2.3")
     'MISSING_<wbr>FILE.<wbr>OF_<wbr>STATE in 1.2.3'
     >>> break_names("batches[][]")
     '<span style="white-space: nowrap">batches[][]</span>'
     """
-    places = _NAME.sub(lambda name: re.sub(r"([_./])(?=\w)", r"\1<wbr>", name[0]), text)
-    return _LISTS.sub(r'<span style="white-space: nowrap">\g<0></span>', places)
+    return re.sub(r"\S+", lambda word: _break_word(word[0]), text)
+
+
+def _break_word(word: str) -> str:
+    if _JSON.search(word):
+        return "<wbr>".join(_UNBROKEN.format(part) for part in re.split(r"(?<=[,:/])(?!$)", word))
+    places = _NAME.sub(lambda name: re.sub(r"([_./])(?=\w)", r"\1<wbr>", name[0]), word)
+    return _LISTS.sub(lambda name: _UNBROKEN.format(name[0]), places)
 
 
 def makeExtension(**_: object) -> SiteExtension:

@@ -234,6 +234,23 @@ def test_a_session_on_a_page_is_what_ckpt_prints(
     assert re.fullmatch(".*".join(map(re.escape, parts)), printed.rstrip("\n") + "\n", re.DOTALL), printed
 
 
+GENERATED = ("api", "commands", "contract", "errors", "findings")  # references, which nobody reads from top to bottom
+
+
+def test_a_page_has_at_most_200_lines_that_somebody_wrote() -> None:
+    """What commands print is not counted: runbooks show it to be compared with one's own screen, and tests keep it.
+
+    Nor are the tables of ``sql.md``, which come from the code.
+    """
+    long = {}
+    for page in sorted({*DOCS.glob("*.md"), *DOCS.glob("*/*.md")}):
+        text = read(page).partition("\n## Tables\n")[0] if page.stem == "sql" else read(page)
+        written = CONSOLE.sub(lambda block: "\n".join(re.findall(r"^\$ .*", block[1], re.MULTILINE)), text)
+        if page.stem not in GENERATED and len(written.splitlines()) > 200:
+            long[page.name] = len(written.splitlines())
+    assert long == {}, "move how it is known to docs/evidence, or divide the page by its questions"
+
+
 def test_the_readme_shows_a_session() -> None:
     assert any(str(one.id).startswith("README.md: ckpt inspect sample_checkpoints/") for one in sessions())
 

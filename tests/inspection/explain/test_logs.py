@@ -90,7 +90,7 @@ def test_the_cause_of_a_failed_program_is_first(minor: str, name: str, cause: st
 def test_the_page_says_how_many_logs_there_are() -> None:
     total = len(FAILED) + len(PROGRAMS)
     assert total > 75
-    page = (ROOT / "docs" / "explain.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "errors.md").read_text()
     assert f"- {total} whole driver logs of real queries that failed, {len(FAILED)} of them on damaged" in page
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.state.export import rows
 from tests.support.places import ROOT
 
-PAGE = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "export-remote.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.spark
