@@ -6,7 +6,7 @@ from .contract import CONTRACT, contract_page
 from .errors import errors_page
 from .findings import findings_page
 from .man import man_pages
-from .picture import take_picture
+from .pictures import take_pictures
 from .places import DEPLOY, DOCS, MAN
 from .sessions import AT_ROOT, RUNBOOK, at_root, runbook
 from .shipped import shipped_files
@@ -32,4 +32,4 @@ for name, text in manuals.items():
     (MAN / name).write_text(text, encoding="utf-8")
 for name, text in shipped_files().items():
     (DEPLOY / name).write_text(text, encoding="utf-8")
-take_picture()
+take_pictures()

@@ -1,4 +1,4 @@
-"""``docs/commands.md`` and the table of README.md: every command as its ``--help`` describes it."""
+"""``docs/commands.md``: every command as its ``--help`` describes it."""
 
 from importlib import import_module
 from typing import Any
@@ -33,14 +33,18 @@ def commands_table() -> str:
     for heading, manuals in read_manual().inner.items():
         lines.append(f"| **{heading.partition(' (')[0]}** | {heading.partition(' (')[2].rstrip(')')} |")
         commands = [command for manual in manuals for command in manual.below() if not command.inner]
-        lines += (f"| `{command.name}` | {command.summary} |" for command in commands if command.name not in _ALIASES)
+        lines += (
+            f"| [`{command.name}`](#{command.name.replace(' ', '-')}) | {command.summary} |"
+            for command in commands
+            if command.name not in _ALIASES
+        )
     return "\n".join(lines) + "\n"
 
 
 def commands_page() -> str:
     """``docs/commands.md`` as it should read."""
     _, *manuals = read_manual().below()
-    return HEAD + "\n".join(map(_section, manuals))
+    return HEAD + commands_table() + "\n" + "\n".join(map(_section, manuals))
 
 
 def _section(manual: Manual) -> str:

@@ -1,11 +1,14 @@
 """``docs/findings.md``, from the declarations of the diagnoses."""
 
 import re
+from functools import cache
 
 from ckpt.advice.spelling import SHELL
 from ckpt.advice.words import speaking
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis
+
+from .places import DOCS
 
 HEAD = """# Findings
 
@@ -38,7 +41,21 @@ def _severity(diagnosis: Diagnosis) -> str:
 def _section(diagnosis: Diagnosis) -> str:
     meaning, remedy = diagnosis.in_general
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
-    return f"{head}\n\n{in_lines(meaning)}\n\n**What to do**: {in_lines(remedy)}\n"
+    seen = ", ".join(f"[{title}](incidents.md#{anchor})" for title, anchor in _incidents().get(diagnosis.code, ()))
+    seen = f"\n**Incidents**: {seen}\n" if seen else ""
+    return f"{head}\n\n{in_lines(meaning)}\n\n**What to do**: {in_lines(remedy)}\n{seen}"
+
+
+@cache
+def _incidents() -> dict[str, list[tuple[str, str]]]:
+    """The groups of docs/incidents.md that name a code: their titles and anchors."""
+    found = dict[str, list[tuple[str, str]]]()
+    for group in re.split(r"^## ", (DOCS / "incidents.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        title, _, body = group.partition("\n")
+        anchor = re.sub(r"[^a-z0-9 ]", "", title.lower()).replace(" ", "-")
+        for code in sorted({*re.findall(r"\[(CKPT\d{3})\]\(", body)}):
+            found.setdefault(code, []).append((title, anchor))
+    return found
 
 
 def in_lines(text: str) -> str:

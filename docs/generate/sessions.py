@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from tests.inspection.explain.coverage import coverage_table
 
 from .app import run_ckpt
-from .commands import commands_table
 from .places import DOCS, README, ROOT
 
 RUNBOOK = DOCS / "runbooks" / "async-gap.md"
@@ -24,20 +23,24 @@ SAMPLE = ROOT / "sample_checkpoints" / "async-kafka-4.2"
 WRITTEN = RUNBOOK.with_suffix("")  # the batches that the query wrote when it was started, as Spark left them
 STARTED = "checkpoints/orders"  # the checkpoint that the runbook starts the query on
 _COVERAGE = re.compile(r"^\| family \|.*?^Not known: [^\n]*", re.M | re.S)
-_COMMANDS = re.compile(r"^\| command \| what it does \|\n(?:\|[^\n]*\n)+", re.M)
 _BLOCK = re.compile(r"```console\n\$ (?P<words>(?:ckpt|spark-submit) [^\n]*)\n.*?```", re.S)
 
 
 def at_root(page: Path) -> str:
-    """README.md, or a page on bundled checkpoints, with the output of its commands as it is now."""
-    text = _COMMANDS.sub(lambda _: commands_table(), page.read_text(encoding="utf-8"))
-    text = _COVERAGE.sub(lambda _: coverage_table(), text)
+    """README.md, or a page on bundled checkpoints, with the output of its commands as it is now.
+
+    Output that ends in a line of "..." keeps its number of lines.
+    """
+    text = _COVERAGE.sub(lambda _: coverage_table(), page.read_text(encoding="utf-8"))
     with chdir(ROOT):
         return _BLOCK.sub(lambda block: _shown(block, run_ckpt(block["words"])), text)
 
 
 def _shown(block: re.Match[str], output: str) -> str:
-    return f"```console\n$ {block['words']}\n{output.rstrip()}\n```"
+    shown, lines = block[0].splitlines()[2:-1], output.rstrip().splitlines()
+    if shown[-1:] == ["..."]:
+        lines = [*lines[: len(shown) - 1], "..."]
+    return "\n".join(["```console", f"$ {block['words']}", *lines, "```"])
 
 
 def runbook(start: Callable[[Path], str] | None = None) -> str:

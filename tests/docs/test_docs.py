@@ -15,10 +15,11 @@ from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Diagnosis, Outcome
 from ckpt.restart.rules import RULES
 from ckpt.versions import Spark
-from docs.generate.commands import commands_page, commands_table
+from docs.generate.commands import commands_page
 from docs.generate.errors import errors_page
 from docs.generate.findings import findings_page
 from docs.generate.man import man_pages
+from docs.generate.pictures import IMAGES, terminals
 from docs.generate.places import DEPLOY, DOCS, MAN, README, ROOT
 from docs.generate.sessions import AT_ROOT, RUNBOOK, at_root, runbook
 from docs.generate.shipped import shipped_files
@@ -255,10 +256,23 @@ def test_the_readme_shows_a_session() -> None:
     assert any(str(one.id).startswith("README.md: ckpt inspect sample_checkpoints/") for one in sessions())
 
 
-def test_the_readme_is_short_and_lists_every_command() -> None:
+def test_the_readme_begins_with_a_question_its_answer_and_the_fix() -> None:
     readme = read(README)
-    assert len(readme.splitlines()) <= 130
-    assert commands_table() in readme, "run make docs"
+    before, after = readme.split("\n## Install\n")
+    assert len(readme.splitlines()) <= 110
+    assert len(before.splitlines()) <= 40
+    assert len(CONSOLE.findall(before)[0].splitlines()) <= 20
+    assert "|---" not in before
+    assert all(f"images/{picture.name}" in readme for picture in IMAGES.iterdir())
+    assert "docs/commands.md" in after
+
+
+def test_terminals_show_what_ckpt_prints() -> None:
+    made = terminals()
+    assert {name: read(IMAGES / name) for name in made} == made, "run make docs"
+    texts = {name: re.sub("<[^>]+>", "", drawn) for name, drawn in made.items()}
+    assert all(str(ROOT) not in text and "/tmp" not in text for text in texts.values())
+    assert all(word in texts["repair.svg"] for word in ("WILL NOT RESTART", "A PLAN", "REPAIRED", "\nRESTARTS"))
 
 
 def test_promises_name_tests_that_are_there() -> None:

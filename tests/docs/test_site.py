@@ -125,6 +125,28 @@ def test_no_page_shows_raw_markdown_and_each_link_leads_somewhere(site: Path) ->
 
 
 @pytest.mark.slow
+def test_a_newcomer_is_two_clicks_from_an_answer(site: Path) -> None:
+    """The questions, clicks and answers of docs/evidence/ckpt.md, from the text of the front page."""
+    asked = re.findall(
+        r"^\| ([^|]+\?) \| ([12]) \| \[[^]]+\]\(\.\./([\w/.-]+)\.md(#[\w-]+)?\) \| `([^`]+)`",
+        (DOCS / "evidence" / "ckpt.md").read_text(),
+        re.MULTILINE,
+    )
+    assert len(asked) == 12
+    article = re.search("<article.*?</article>", (site / "index.html").read_text(), re.S)
+    assert article
+    front = {*re.findall('href="([^"]+)"', article[0])}
+    for question, clicks, page, anchor, command in asked:
+        answer = (site / f"{page}.html").read_text()
+        if clicks == "1":
+            assert f"{page}.html{anchor}" in front, question
+        else:
+            assert f"{page}.html" in front, question
+            assert f'href="{anchor}"' in answer, question  # of "On this page"
+        assert command in html.unescape(re.sub("<[^>]+>", "", answer)), question
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here: apt install chromium")
 def test_no_page_is_too_wide_and_code_in_tables_is_not_broken(site: Path, tmp_path: Path) -> None:
     assert BROWSER
