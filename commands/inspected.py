@@ -135,7 +135,7 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     origin = document.checkpoint.written_by
     return Evidence(
         _build_checkpoint(document),
-        WrittenBy(origin.at_least, origin.at_most, origin.evidence),
+        WrittenBy(origin.at_least, origin.at_most, origin.evidence, origin.platform),
         document.batches.pattern,
         document.batches.uncommitted,
         document.batches.unplanned,

@@ -119,6 +119,7 @@ class AddedSpace(NamedTuple):
     what: str  # in words
     read: bool  # Spark reads other lines because of it
     proven: bool  # by the hidden checksum file, which matches the rest
+    sources: int = 0  # blank lines of an offsets file, which Spark counts as sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,6 +360,11 @@ class _Reading:
             state = replace(state, damages=tuple(damages))
         source_entries = self._read_source_entries(offset_log.newest, planned=bool(offset_names.ids))
         respaced = self._find_respaced(raw | self.source_texts)
+        entries = dict(offset_log.entries)
+        for batch_id, log in offset_log.entries.items():
+            if isinstance(log, OffsetLog) and (added := respaced.get(f"{OFFSETS}/{batch_id}")):
+                entries[batch_id] = own = offsets.drop_blank_sources(log)
+                respaced[f"{OFFSETS}/{batch_id}"] = added._replace(sources=len(log.sources) - len(own.sources))
         if respaced:  # git changes all files
             respaced |= self._find_respaced(self._read(self._list_operator_metadata()))
         proof = {sidecars.sidecar(path) for path in respaced}
@@ -368,6 +373,7 @@ class _Reading:
             read,
             kind=_judge_kind(offset_log, commit_log, state),
             state=state,
+            offsets=replace(offset_log, entries=entries),
             stale_sidecars=stale,
             respaced=respaced,
             metadata_checksums=self._read_metadata_checksums(query),

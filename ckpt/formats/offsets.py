@@ -67,6 +67,14 @@ def format_offset_log(log: OffsetLog) -> bytes:
     return "\n".join(lines).encode("utf-8")
 
 
+def drop_blank_sources(log: OffsetLog) -> OffsetLog:
+    """An offset file without the blank lines at its end, which Spark takes for sources."""
+    last = max(
+        (number for number, source in enumerate(log.sources) if source.text is None or source.text.strip()), default=0
+    )
+    return replace(log, sources=log.sources[: last + 1])
+
+
 def drop_watermark(log: OffsetLog) -> OffsetLog:
     """An offset file of a query that keeps no state, for which no watermark ever rises."""
     if log.metadata is None or log.metadata.watermark_ms == 0:

@@ -12,6 +12,7 @@ from ckpt.restart.findings import Forecast
 from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import CHECKPOINT_FORMAT, JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
+from ckpt.texts import plural
 
 _UNFINISHED = {
     Fault.UNFINISHED: diagnoses.logs.UNFINISHED,
@@ -120,10 +121,10 @@ def predecessor(start: Start) -> Forecast | None:
             name = next(name for name in names if parse_java_long(name) == taken)
             error = messages.OFFSETS_NOT_FOUND.format(taken)
             return start.fails(diagnoses.others.ODD_NAME, f"{OFFSETS}/{name}", detail, error)
-    if before is not None:
-        return _check_offset_file(start, before) or _check_number_of_sources(start)
-    if latest == 0 or start.takes_gaps:
-        return None
+    if before is not None and (unreadable := _check_offset_file(start, before)) is not None:
+        return unreadable
+    if before is not None or latest == 0 or start.takes_gaps:
+        return _check_number_of_sources(start)
     return _fail_without_predecessor(start, latest, messages.DOES_NOT_EXIST.format(latest - 1))
 
 
@@ -140,18 +141,16 @@ def _fail_without_predecessor(start: Start, latest: int, error: str) -> Forecast
 def _check_number_of_sources(start: Start) -> Forecast | None:
     """Both offset files are read with the sources of the one query, so they must agree in number."""
     before, after, path = start.begin, start.end, f"{OFFSETS}/{start.latest}"
+    for file in (path, f"{OFFSETS}/{start.predecessor}"):
+        if (added := start.checkpoint.respaced.get(file)) is not None and added.sources:
+            detail = f"Spark counts {plural(added.sources, 'blank line')} at its end as sources"
+            return start.fails(diagnoses.logs.SOURCES_DIFFER, file, detail, messages.SOURCES_DIFFER)
     if before is None or after is None or len(before.sources) == len(after.sources):
         return None
     if after.names_sources:
         return None  # and so goes by names: ``Start.left_out``
     detail = f"{OFFSETS}/{start.predecessor} names {len(before.sources)}, {path} names {len(after.sources)}"
-    respaced = [file for file in (path, f"{OFFSETS}/{start.predecessor}") if file in start.checkpoint.respaced]
-    path = respaced[0] if respaced else path
-    diagnosis = (
-        diagnoses.logs.OF_OTHER_QUERY
-        if share_no_kind(before, after) and not respaced
-        else diagnoses.logs.SOURCES_DIFFER
-    )
+    diagnosis = diagnoses.logs.OF_OTHER_QUERY if share_no_kind(before, after) else diagnoses.logs.SOURCES_DIFFER
     return start.fails(diagnosis, path, detail, messages.SOURCES_DIFFER)
 
 

@@ -19,6 +19,8 @@ from .document import Document, DocumentKeys
 from .keys import ForPeople, Keys, derive, itself, of
 from .live import LiveKeys, SinkKeys, live_keys
 
+NEW_PARTITIONS = "partitions of Kafka that no earlier batch names; the amount leaves them out"
+
 
 class WrittenByKeys(Keys):
     """The minor versions of Spark that can have written a checkpoint."""
@@ -29,6 +31,9 @@ class WrittenByKeys(Keys):
     evidence: tuple[Annotated[str, "what proves `at_least`"], ...]
     at_most: Annotated[
         str | None, "the latest one that can have written the newest offsets, if the files prove one"
+    ] = None
+    platform: Annotated[
+        str | None, "whose it is, such as `Databricks Runtime 18.0`, if it is of no version of Apache's Spark"
     ] = None
 
 
@@ -73,6 +78,7 @@ class _Log(Keys):
 class _Advance(Keys):
     amount: int | None
     unit: Annotated[str, "what the amount counts"]
+    new_partitions: Annotated[int, NEW_PARTITIONS] = 0
 
 
 class _Batch(Keys, record=Batch, keys="batch_id timestamp_ms watermark_ms committed unreadable advanced"):
@@ -135,6 +141,7 @@ class ReadRangeKeys(Keys):
     to: Annotated[Json, "an offset, or null if unknown", of("end")]
     amount: Annotated[int | None, lambda reading: getattr(reading.advance, "amount", None)]
     unit: Annotated[str | None, "what the amount counts", lambda reading: getattr(reading.advance, "unit", None)]
+    new_partitions: Annotated[int, NEW_PARTITIONS, lambda reading: getattr(reading.advance, "new_partitions", 0)]
 
 
 class RestartKeys(Keys):

@@ -33,7 +33,7 @@ from .blocks import (
 from .change import ChangeReport
 from .change_keys import ChangeDocument, ReplayKeys
 from .document import Document, DocumentKeys
-from .inspection import CheckpointKeys, ReadRangeKeys
+from .inspection import NEW_PARTITIONS, CheckpointKeys, ReadRangeKeys
 from .keys import Keys, Sentences, of
 from .page import label_source, offset_text, range_text, show_ranges, show_title
 from .reports import Exit, Report
@@ -41,9 +41,10 @@ from .reports import Exit, Report
 _SHOWN = 20  # how many sources are named
 
 
-class _Position(
-    Keys, record=Position, keys="index name type from_ to amount unit rows reader_option conditions no_option"
-):
+_KEYS = "index name type from_ to amount unit new_partitions rows reader_option conditions no_option"
+
+
+class _Position(Keys, record=Position, keys=_KEYS):
     index: Annotated[int, of("view.index")]
     name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
     type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
@@ -60,6 +61,7 @@ class _Position(
         lambda source: getattr(source.range.advance, "amount", None),
     ]
     unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
+    new_partitions: Annotated[int, NEW_PARTITIONS, lambda source: getattr(source.range.advance, "new_partitions", 0)]
     reader_option: Annotated[
         Mapping[str, str],
         "object: options of `DataStreamReader` with which a reader begins where the batch ends, all strings; empty if "

@@ -292,7 +292,7 @@ def _describe_advance(advance: Advance | None) -> str:
 
 def _count_advance(advance: Advance, sign: str = "") -> str:
     """How far a source went; partitions that are new in the batch are named, because their rows are not counted."""
-    more = f" and {plural(advance.appeared, 'new partition')}" if advance.appeared else ""
+    more = f" and {plural(advance.new_partitions, 'new partition')}" if advance.new_partitions else ""
     return f"{count_units(advance.amount or 0, advance.unit, sign)}{more}"
 
 

@@ -15,6 +15,7 @@ from ckpt.texts import batch_ranges, instant, plural, ranges
 from .blocks import Block, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of, show_call
 from .book import BOOK
 from .document import Document, DocumentKeys
+from .inspection import NEW_PARTITIONS
 from .keys import Keys, derive, itself, of
 from .page import label_source, range_text
 from .reports import Exit, Report
@@ -271,6 +272,7 @@ class _Read(Keys):
     to: Annotated[Json, "the offset at which they end", of("range.end")]
     amount: Annotated[int | None, "how far that is", lambda read: getattr(read.range.advance, "amount", None)]
     unit: Annotated[str | None, "what the amount counts", lambda read: getattr(read.range.advance, "unit", None)]
+    new_partitions: Annotated[int, NEW_PARTITIONS, lambda read: getattr(read.range.advance, "new_partitions", 0)]
 
 
 _EVENT = "batch after_batch change cause key before after planned_ms watermark_ms sources"

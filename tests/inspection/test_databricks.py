@@ -9,6 +9,7 @@ import pytest
 
 import ckpt as library
 from ckpt.restart.findings import Outcome
+from commands.inspected import read_evidence
 from tests.conftest import Ckpt
 from tests.support.auto_loader import build
 
@@ -46,6 +47,10 @@ def test_who_wrote_it(conf: dict[str, str], source: dict[str, object] | None, wr
         assert inspection.written_by.versions == written_by
         assert inspection.written_by.at_least is None
         assert f"written by {written_by}" in str(inspection)
+        saved = tmp_path / "saved.json"
+        saved.write_text(json.dumps(inspection.to_dict()))
+        assert inspection.to_dict()["checkpoint"]["written_by"]["platform"] == written_by
+        assert read_evidence(str(saved))[0].written_by == inspection.written_by
     else:
         assert inspection.written_by.platform is None
     assert inspection.written_by.evidence

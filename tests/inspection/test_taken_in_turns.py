@@ -111,6 +111,10 @@ def test_new_partitions_are_named_where_offsets_are_counted(ckpt: Ckpt, tmp_path
     checkpoint = _make(tmp_path / "a", ['{"t":{"0":5}}', '{"t":{"0":9,"1":100,"2":7}}'])
     assert "4 offsets and 2 new partitions" in " ".join(ckpt("offsets", "show", checkpoint).stdout.split())
     assert "+4 offsets and 2 new partitions" in ckpt("inspect", checkpoint, "-v").stdout
+    (source,) = ckpt("offsets", "show", checkpoint, "-o", "json").json()["sources"]
+    assert (source["amount"], source["new_partitions"]) == (4, 2)
+    shown = ckpt("inspect", checkpoint, "-o", "json").json()["batches"]["shown"]
+    assert [batch["advanced"][0]["new_partitions"] for batch in shown if batch["advanced"][0]] == [2]
 
 
 def test_offsets_of_spark_2_0_are_no_damage(ckpt: Ckpt, tmp_path: Path) -> None:

@@ -79,10 +79,26 @@ def test_a_blank_line_that_a_start_reads_is_taken_off_as_the_checksum_proves(cop
     newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     data = newest.read_bytes()
     newest.write_bytes(data + b"\n\n")
-    assert inspect(str(checkpoint)).cause.file == f"offsets/{newest.name}"  # type: ignore[union-attr]
+    inspection = inspect(str(checkpoint))
+    assert inspection.cause.file == f"offsets/{newest.name}"  # type: ignore[union-attr]
+    assert len(inspection.sources) == 1
+    assert {len(batch.advanced) for batch in inspection.batches} == {1}
     plan, receipt = repair(str(checkpoint), apply=True, grace=0)
     assert (plan.chosen.name, plan.rows, receipt.applied) == ("tidy", "none", True)  # type: ignore[union-attr]
     assert newest.read_bytes() == data
+    assert inspect(str(checkpoint)).sound
+
+
+def test_a_blank_line_in_all_offsets_is_no_other_source_either(copy_of: CopyOf) -> None:
+    """Each file has as many lines as the one before, and Spark counts one source too many in both."""
+    checkpoint = copy_of("stateless-4.2")
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        file.write_bytes(file.read_bytes() + b"\n\n")
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    inspection = inspect(str(checkpoint))
+    assert {forecast.outcome.runs for forecast in inspection.forecasts} == {False}
+    assert len(inspection.sources) == 1
+    repair(str(checkpoint), apply=True, grace=0)
     assert inspect(str(checkpoint)).sound
 
 
@@ -93,6 +109,7 @@ def test_a_blank_line_in_old_offsets_is_no_other_source(copy_of: CopyOf) -> None
     old.write_bytes(old.read_bytes() + b"\n\n")
     inspection = inspect(str(checkpoint))
     assert inspection.sound
+    assert {len(batch.advanced) for batch in inspection.batches} == {1}
     assert [(rated.code, rated.path) for rated in inspection.findings if rated.code in ("CKPT106", "CKPT515")] == [
         ("CKPT515", "offsets/0")
     ]

@@ -170,8 +170,8 @@ def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Adva
     before, after = ({topic for topic, _ in partitions} for partitions in (old, new))
     gone, came = (", ".join(sorted(topics)) for topics in (before - after, after - before))
     switched = (gone, came) if gone and came else None
-    appeared = len(new.keys() - old.keys())
-    return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, appeared=appeared, recreated=left)
+    more = len(new.keys() - old.keys())
+    return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, new_partitions=more, recreated=left)
 
 
 def _parse_offset(partition: str, offset: Json, what: str | Words) -> int:

@@ -58,7 +58,7 @@ class Advance:
     went_back: tuple[str, ...] = ()  # parts that are lower than before, or gone, one line each
     replaced: bool = False  # a Delta table with another id
     switched: tuple[str, str] | None = None  # Kafka topics that are gone, and those that came instead
-    appeared: int = 0  # Kafka partitions that are new: where Spark began to read them is not in the log
+    new_partitions: int = 0  # of Kafka: where Spark began to read them is not in the log
     recreated: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Kafka topics whose offsets went back, and the partitions that they have afterwards: a topic's offsets only grow,
     and it never loses a partition, so another topic has the name now, or rows were taken from its end."""

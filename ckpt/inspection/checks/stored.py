@@ -195,7 +195,7 @@ _FORWARD = (ConnectorOffset, DeltaOffset, RateMicroBatchOffset)
 def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find batches with another number of sources, which a query keeps as long as its checkpoint."""
     logs = checkpoint.offsets.records.items()
-    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: _count_sources(log[1]))]
+    runs = [(n, [i for i, _ in same]) for n, same in groupby(logs, key=lambda log: len(log[1].sources))]
     returned = False
     for number, ((few, earlier), (many, later)) in enumerate(pairwise(runs)):
         if returned:
@@ -209,11 +209,6 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
         past = checkpoint.is_past(later[0]) or returned
         yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
-
-
-def _count_sources(log: OffsetLog) -> int:
-    """The sources of a batch; a blank line, which an editor adds, is one only for a start, which finds it then."""
-    return sum(source.text is None or bool(source.text.strip()) for source in log.sources)
 
 
 def _describe_files(batch_ids: list[int]) -> str:

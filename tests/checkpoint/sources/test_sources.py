@@ -153,7 +153,7 @@ def test_a_source_that_is_new_has_no_advance():
 
 def test_kafka_advances():
     old, new = kafka(a={"0": 5, "1": 7}), kafka(a={"0": 9, "1": 7, "2": 100})
-    assert advance(old, new) == Advance(4, Unit.OFFSETS, appeared=1)
+    assert advance(old, new) == Advance(4, Unit.OFFSETS, new_partitions=1)
     assert advance(old, old) == Advance(0, Unit.OFFSETS)
 
 
