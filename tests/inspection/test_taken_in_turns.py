@@ -63,6 +63,15 @@ def test_queries_that_take_turns_are_one_finding(ckpt: Ckpt, tmp_path: Path) -> 
     ] == [True, True]
 
 
+def test_each_query_that_takes_turns_gets_its_handoff(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", [_topic("abc"[batch % 3], batch) for batch in range(6)])
+    steps = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    pages = [ckpt(*step["command"][1:]).stdout for step in steps]
+    assert [page[page.index('{"') :].split("\n")[0] for page in pages] == [
+        _topic(*at) for at in zip("bca", (4, 5, 3), strict=True)
+    ]
+
+
 @pytest.mark.parametrize(("numbers", "codes"), [([-1, 3, -1, 1], []), ([3, 5, -1], []), ([5, 3], ["CKPT401"])])
 @pytest.mark.parametrize("planned", [0, 1])
 def test_a_socket_counts_anew_after_a_restart(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt import settings
+from ckpt.advice import advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.connectors import ConnectorOffset
@@ -183,6 +184,10 @@ def _describe_switches(
             name = "topics_in_turns" if in_turns else "topic_was_switched"
             name = name if can_rewind(checkpoint, earlier) else "topic_was_switched_in_state"
             advice = BOOK.advise(name, before=earlier, gone=gone)
+            ends = {topic: batch for batch, _, topic, _ in switches if topic not in (gone, came)} if in_turns else {}
+            for topic, batch in ends.items():
+                if can_rewind(checkpoint, batch):
+                    advice = advise(*advice.steps, *BOOK.advise("topic_in_turns", before=batch, gone=topic).steps)
         elif later == checkpoint.offsets.latest:
             advice = topic_switch_planned(checkpoint, earlier, gone)
         yield Finding(diagnoses.others.TOPIC_SWITCHED, f"offsets/{later}", detail, advice, checkpoint.is_past(later))
