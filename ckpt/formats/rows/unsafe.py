@@ -17,6 +17,7 @@ from ckpt.formats.rows.arrow import booleans, fixed, lists, offsets, spread, str
 from ckpt.formats.rows.types import FIXED, TypeShape, arrow_type, own_type, shape_of, width_of
 from ckpt.formats.types import named_fields
 from ckpt.model import Json
+from ckpt.texts import plural
 
 WORD = 8  # bytes: Spark's UnsafeRow consists of 8-byte words
 VERSION = b"\0"
@@ -119,15 +120,19 @@ def check_width(kind: Json, rows: Rows, what: str) -> None:
     In an UnsafeRow the values of variable length follow the words of the columns; a row without such values ends with
     the words (``UnsafeRowWriter``).
     """
-    kinds = [own_type(own) for _, own in named_fields(kind)]
-    bits = (len(kinds) + 63) // 64
-    fixed, first = (bits + len(kinds)) * WORD, rows.size
-    _refuse_if((first < fixed).any(), f"a row of {what} is too short for its {len(kinds)} columns")
-    for ordinal, own in enumerate(kinds):
-        if shape_of(own) not in _IN_THEIR_WORD:
+    fields = list(named_fields(kind))
+    bits = (len(fields) + 63) // 64
+    fixed, first = (bits + len(fields)) * WORD, rows.size
+    for ordinal, (name, own) in enumerate(fields):
+        if shape_of(own_type(own)) not in _IN_THEIR_WORD and (first >= (bits + ordinal + 1) * WORD).all():
             slots = rows.words[rows.at + bits + ordinal]
-            first = np.where(slots != 0, np.minimum(first, slots >> 32 & _LOW), first)
-    _refuse_if((first != fixed).any(), f"a row of {what} has other columns than its schema")
+            points = np.where(slots != 0, slots >> 32 & _LOW, fixed)
+            _refuse_if((points < (bits + 1) * WORD).any(), f"{what}.{name} is of another type than its schema says")
+            first = np.minimum(first, np.where(slots != 0, points, first))
+    if (first != fixed).any():
+        there = max(int(first[first != fixed][0]) // WORD - bits, 0)
+        named = ", ".join(name for name, _ in fields)
+        raise Unfit(f"a row of {what} has {plural(there, 'column')}, and its schema {len(fields)}: {named}")
 
 
 _IN_THEIR_WORD = (TypeShape.BOOLEAN, TypeShape.FIXED, TypeShape.SMALL_DECIMAL, TypeShape.NULL)

@@ -42,7 +42,7 @@ def export_without_spark(
             return _leave_to_spark(request, why)
         return StateExport(plan, plan.parts if request.plan else carry_out(plan, chosen), Engine.NATIVE)
     except Undecodable as error:
-        if request.engine is Engine.NATIVE or request.salvage:
+        if request.engine is Engine.NATIVE or request.salvage or request.schema:  # Spark takes no stated schema
             raise
         return error.words
     except ImportError as error:  # NativeMissing: the smaller of two packages that would do

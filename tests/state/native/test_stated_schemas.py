@@ -123,6 +123,24 @@ def test_it_is_read_as_with_its_own(copy_of: CopyOf, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ({"k": "long"}, {"count": "long"}, "a row of value has 2 columns, and its schema 1: count"),
+        ({"k": "string"}, {"count": "long", "sum": "long"}, "key.k is of another type than its schema says"),
+        ({"k": "long"}, {"count": "long", "sum": "string"}, "value.sum is of another type than its schema says"),
+    ],
+)
+def test_an_export_names_what_does_not_fit_and_is_not_left_to_spark(
+    key: dict[str, str], value: dict[str, str], says: str, copy_of: CopyOf, tmp_path: Path
+) -> None:
+    old = copy_of("aggregation-hdfs-3.5")
+    shutil.rmtree(old / "state/0/0/_metadata")
+    schema = stated(tmp_path, {"key": key, "value": value})
+    with pytest.raises(Undecodable, match=says):
+        ckpt.export_state(str(old), to=str(tmp_path / "out"), schema=schema)
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("{", "it is not JSON"),
