@@ -50,6 +50,8 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
     def to_text(self, offset: ConnectorOffset) -> str:
         if self.name is SourceType.CLOUD_FILES and isinstance(offset.value, dict):
             return f"number {offset.value['seqNum']} in the order of discovery"
+        if self.name is SourceType.PULSAR and isinstance(offset.value, dict):
+            return show_offset({topic: _name_message(value) for topic, value in offset.value.items()}, MOST_ON_PAGE)
         return show_offset(offset.value, MOST_ON_PAGE, ascii_only=True)
 
     def start_after(self, offset: ConnectorOffset, facts: StartFacts) -> ReaderStart:
@@ -124,6 +126,22 @@ def _is_message_id(value: Json) -> bool:
         return False
     numbers = [whole_number(number) for number in value]
     return numbers[0] == 8 and 16 in numbers and all(n is not None and -128 <= n <= 127 for n in numbers)
+
+
+def _name_message(value: Json) -> Json:
+    """``ledger:entry:partition`` and maybe a place in a batch, as ``MessageIdImpl`` prints it; else the bytes."""
+    fields, tag, number, shift = {3: -1}, 0, 0, 0
+    for byte in value if isinstance(value, list) else ():
+        number, shift = number | (int(byte) & 127) << shift, shift + 7
+        if int(byte) & 128 and shift < 70:
+            continue
+        if int(byte) & 128 or not (tag or number & 7 == 0):
+            return value  # it has a field of bytes
+        if tag:
+            fields[tag >> 3] = number - (number >> 63 << 64)
+        tag, number, shift = 0 if tag else number, 0, 0
+    named = ":".join(str(fields[field]) for field in (1, 2, 3, 4) if field in fields)
+    return named if {1, 2} <= fields.keys() and not tag and not shift else value
 
 
 def _is_paimon(value: Json) -> bool:

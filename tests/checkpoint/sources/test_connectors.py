@@ -73,6 +73,22 @@ def test_named_by_its_shape(kind: SourceType, offset: Any) -> None:
     assert kind_of(read).to_text(read)
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ([8, 11, 16, 5, 48, 0], '"11:5:-1"'),
+        ([8, -42, 1, 16, 0, 24, 2, 32, 7], '"214:0:2:7"'),
+        ([8, *[-1] * 9, 1, 16, *[-1] * 9, 1], '"-1:-1:-1"'),  # MessageId.earliest
+        ([8, 11, 16, 5, 82, 1, 116], "[8, 11, 16, 5, 82, 1, 116]"),  # with the name of its topic
+        ([8, 11, 16, 5, 8], "[8, 11, 16, 5, 8]"),
+        ([8, *[-1] * 12, 16, 0], "[8, -1, "),
+    ],
+)
+def test_an_id_of_pulsar_is_shown_as_pulsar_does(message: list[int], shown: str) -> None:
+    read = decode({"t": message})
+    assert kind_of(read).to_text(read).startswith(f'{{"t": {shown}')
+
+
 def test_every_kind_has_a_shape() -> None:
     assert SHAPES.keys() == BY_SHAPE
 
