@@ -131,11 +131,11 @@ def _is_message_id(value: Json) -> bool:
 def _name_message(value: Json) -> Json:
     """``ledger:entry:partition`` and maybe a place in a batch, as ``MessageIdImpl`` prints it; else the bytes."""
     fields, tag, number, shift = {3: -1}, 0, 0, 0
-    for byte in value if isinstance(value, list) else ():
-        number, shift = number | (int(byte) & 127) << shift, shift + 7
-        if int(byte) & 128 and shift < 70:
+    for byte in (whole_number(part) or 0 for part in (value if isinstance(value, list) else ())):
+        number, shift = number | (byte & 127) << shift, shift + 7
+        if byte & 128 and shift < 70:
             continue
-        if int(byte) & 128 or not (tag or number & 7 == 0):
+        if byte & 128 or not (tag or number & 7 == 0):
             return value  # it has a field of bytes
         if tag:
             fields[tag >> 3] = number - (number >> 63 << 64)
