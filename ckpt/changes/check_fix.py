@@ -214,6 +214,9 @@ def plan_first(
         plan = replace(blank, steps=draft.steps, warnings=draft.warnings, any_sink=draft.any_sink)
         plan = check_fix(plan, storage, rule, versions)
         if plan.refused is None:
+            moved = (source.advance for replay in draft.replay for source in replay.sources)
+            if recreated := dict.fromkeys(topic for advance in moved if advance for topic in advance.recreated):
+                raise NoWay(BOOK.text("topic_went_back", topics=", ".join(recreated)))
             return draft, replace(
                 plan,
                 why=draft.does,

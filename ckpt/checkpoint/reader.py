@@ -277,7 +277,7 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
         raise error
     looks = ((name, storage.list_level(name)) for name in sorted(top.folders)[:_LOOK_BELOW])
     below = [name for name, inner in looks if is_checkpoint(storage, inner, name)]
-    hint = describe_other(storage, top) or "use the folder that contains offsets/ and commits/"
+    hint = describe_other(storage, top) or "use the folder that the query names as checkpointLocation"
     why = "no file in it is one of a checkpoint" if find_parts(top) else "it has no offsets/, commits/ or metadata"
     flow = parse_flow(storage.uri)
     if flow is not None and flow[1] is None and len(flow[0].table.split(".")) > 1:

@@ -90,8 +90,8 @@ def _judge_files(storage: Storage, paths: Iterable[str], is_sparks: Callable[[by
 
 
 def _judge_names(*names: str) -> Iterator[bool]:
-    """Judge names that Spark does not write: visible ones are foreign; hidden ones (checksums) prove nothing."""
-    yield from [False] * any(name[0] != "." for name in names)
+    """Judge names that Spark does not write: visible ones and those of macOS are foreign, others prove nothing."""
+    yield from [False] * any(name[0] != "." or name[:2] == "._" for name in names)
 
 
 def _judge_state(storage: Storage, folder: str) -> Iterator[bool]:

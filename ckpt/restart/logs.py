@@ -8,6 +8,7 @@ from ckpt.formats.operators import OperatorName
 from ckpt.formats.text import quoted
 from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Forecast
 from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
@@ -82,19 +83,22 @@ def unfinished_repartition(start: Start) -> Forecast | None:
         return _fail_without_predecessor(start, latest, messages.PREVIOUS_NOT_FOUND.format(latest - 1))
     if (unreadable := _check_offset_file(start, latest - 1)) is not None:
         return unreadable
-    diagnosis, counts = diagnoses.logs.UNFINISHED_REPARTITION, []
+    diagnosis = diagnoses.logs.UNFINISHED_REPARTITION
+    counts: list[str | None] = []
     for batch_id in (latest, latest - 1):
         log = start.checkpoint.offsets.readable(batch_id)
         if log is None or log.metadata is None:
             detail = "it has no metadata line, which the check for an unfinished repartition needs"
-            return start.fails(diagnosis, f"{OFFSETS}/{batch_id}", detail, messages.NO_METADATA.format(batch_id))
+            error, advice = messages.NO_METADATA.format(batch_id), None if counts else BOOK.advise("of_old_spark")
+            return start.fails(diagnosis, f"{OFFSETS}/{batch_id}", detail, error, advice)
         counts.append(log.metadata.conf.get(SHUFFLE_PARTITIONS))
     path = f"{OFFSETS}/{latest}"
     if None in counts:
         if not start.rules.check_needs_partitions:
             return None
         detail = f"no {SHUFFLE_PARTITIONS} is recorded, which the check for an unfinished repartition needs"
-        return start.fails(diagnosis, path, detail, messages.NO_SHUFFLE_PARTITIONS)
+        advice = BOOK.advise("of_old_spark") if counts[0] is None else None
+        return start.fails(diagnosis, path, detail, messages.NO_SHUFFLE_PARTITIONS, advice)
     if counts[0] != counts[1]:
         detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
         return start.fails(diagnosis, path, detail, messages.UNFINISHED_REPARTITION)

@@ -16,6 +16,7 @@ from ckpt.checkpoint.renamed import GZIPPED
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.files import entry_at
 from ckpt.checkpoint.sources.registry import offset_of
+from ckpt.checkpoint.state.folders import SSTS
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sidecars import shown_name, sidecar
 from ckpt.model import Fault, Json, Unreadable
@@ -207,7 +208,8 @@ def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
     has_schemas: dict[str, bool] = {}
     for operator, store in checkpoint.stores():
         has_schema = store.key_schema is not None or bool(store.column_families)
-        has_schemas[str(operator.id)] = has_schema and has_schemas.get(str(operator.id), True)
+        readable = has_schema and bool(store.partitions)  # those with files: of the others nothing can be salvaged
+        has_schemas[str(operator.id)] = readable and has_schemas.get(str(operator.id), True)
 
     @cache
     def advise_partition(*, salvages: bool, whole: bool) -> Advice:
@@ -224,7 +226,8 @@ def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
         folders = path.split("/")
         if len(folders) < 3:
             return None  # nothing of the operator is left
-        return advise_partition(salvages=has_schemas.get(folders[1], False), whole=len(folders) == 3)
+        whole = len(folders) == 3 and not checkpoint.listing.has_folder(f"{path}/{SSTS}")
+        return advise_partition(salvages=has_schemas.get(folders[1], False), whole=whole)
 
     return advise_folder
 

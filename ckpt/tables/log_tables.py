@@ -140,10 +140,10 @@ def _offsets(checkpoint: Checkpoint) -> Iterator[Row]:
         log = checkpoint.offsets.readable(batch_id)
         if log is not None:
             views = source_views(earlier, rate) if earlier else ()
-            before = {view.name or view.index: list_parts(view) for view in views}
+            before = {(view.name or view.index, view.type): list_parts(view) for view in views}
             committed = batch_id in checkpoint.commits
             for view in source_views(log, rate):
-                starts = before.get(view.name or view.index, {})
+                starts = before.get((view.name or view.index, view.type), {})
                 for (topic, partition), end in list_parts(view).items():
                     start = starts.get((topic, partition))
                     offset = _json(view.offset)

@@ -313,6 +313,7 @@ def range_text(reads: SourceRange) -> str:
     advance = reads.advance
     count = f": {_count_advance(advance)}" if advance and advance.amount is not None else ""
     count = ": a batch reads no row backwards" if advance and advance.went_back else count
+    count = ": another topic" if advance and advance.switched else count
     return f"from {offset_text(reads.start_offset)} to {end}{count}"
 
 

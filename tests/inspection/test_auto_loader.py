@@ -10,6 +10,7 @@ import pytest
 
 import ckpt
 from ckpt.inspection.inspection import Inspection
+from tests.laws.next_obeyed import refused_offers
 from tests.support.auto_loader import build
 
 
@@ -70,4 +71,5 @@ def test_a_missing_part_is_found(lost: str, tmp_path: Path) -> None:
         "empty list": "it is of an empty list, though files were found",
     }
     assert expected[lost] in detail
+    assert refused_offers(checkpoint) == {}
     assert not inspection.sound

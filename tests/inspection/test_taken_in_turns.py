@@ -126,6 +126,34 @@ def test_new_partitions_are_named_where_offsets_are_counted(ckpt: Ckpt, tmp_path
     assert [batch["advanced"][0]["new_partitions"] for batch in shown if batch["advanced"][0]] == [2]
 
 
+def test_an_error_of_file_sources_is_none_of_a_socket(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint, error = _make(tmp_path / "a", ["-1", "4"]), "java.lang.IllegalStateException: batch 1 doesn't exist"
+
+    def ids() -> list[str]:
+        return [
+            match["id"] for match in ckpt("explain", error, "--checkpoint", checkpoint, "-o", "json").json()["matches"]
+        ]
+
+    assert ids() == ["batch-does-not-exist"]
+    (checkpoint / "sources" / "0").mkdir(parents=True)
+    assert set(ids()) == {"batch-does-not-exist", "source-names-on-old-checkpoint"}, "Spark 2.1 numbered files so"
+
+
+def test_no_repartitioning_is_run_again_that_there_was_not(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", ["3", "4"], committed=1)
+    for file in (checkpoint / "offsets").iterdir():
+        file.write_text(file.read_text().replace(_CONF, '"conf":{}'))
+    (step,) = ckpt("inspect", checkpoint, "-o", "json").json()["next"]
+    assert step["what"].startswith("Set spark.sql.streaming.checkUnfinishedRepartitionOnRestart=false.")
+
+
+def test_a_start_is_of_the_same_kind_of_source(ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint = _make(tmp_path / "a", ["30", '{"logOffset":3}', '{"logOffset":4}', _topic("a", 1), _topic("b", 2)])
+    rows = ckpt("sql", "SELECT batch, start_offset FROM offsets ORDER BY batch", checkpoint, "-o", "csv").stdout
+    assert rows.split() == ["batch,start_offset", "0,", "1,", "2,3", "3,", "4,"]
+    assert "from a/0=1 to b/0=2: another topic" in ckpt("offsets", "show", checkpoint).stdout
+
+
 def test_offsets_of_spark_2_0_are_no_damage(ckpt: Ckpt, tmp_path: Path) -> None:
     """Spark 2.0.2 was seen to write them so, without metadata and commits. No id makes a version read them."""
     (tmp_path / "offsets").mkdir()

@@ -135,6 +135,7 @@ def test_every_finding_asks_for_a_copy_only_where_repair_has_no_plan(tmp_path: P
 _FOUND: dict[str, tuple[str, list[Mutation]]] = {
     "no file of state": ("aggregation-hdfs-3.5", [{"op": "delete_tree", "path": f"state/0/{p}"} for p in (0, 1)]),
     "no file of some state": ("join-hdfs-3.5", [{"op": "delete_tree", "path": "state/0/0"}]),
+    "no zip": ("aggregation-rocksdb-4.2", delete("state/0/*/*.zip")),
     "no state/": ("windowed-aggregation-hdfs-4.2", [{"op": "delete_tree", "path": "state"}]),
     "first batch": ("stateless-4.2", delete_logs(range(1, 6), range(6))),
     "newest offsets empty": ("kafka-4.2", [write("offsets/5", ""), *delete("commits/5")]),

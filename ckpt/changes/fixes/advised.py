@@ -6,6 +6,7 @@ from itertools import chain
 
 from ckpt.advice import Advice, Call, Do, Hole, Instruction, Step, advise, call, do, run, words
 from ckpt.changes.fixes.repair import FixName, RepairPlan, plan_repairs
+from ckpt.changes.fixes.repair_async import plan_repair
 from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.errors import CkptError
@@ -14,6 +15,7 @@ from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Severity
 from ckpt.storage import Storage
 
+_REPAIRS = ("repair", "repair_async")
 _ANY_ID = "00000000-0000-4000-8000-000000000000"
 """The query id of a trial: which fixes there are does not depend on it."""
 
@@ -68,7 +70,7 @@ def leave_out_refused(inspection: Inspection, storage: Storage) -> Inspection:
     Only a trial tells: a fix is judged by the start on the checkpoint as it would leave it.
     """
     steps = chain(*(rated.advice.all_steps() for rated in inspection.troubles if rated.advice))
-    repairs = dict.fromkeys(step.call for step in steps if step.call is not None and step.call.name == "repair")
+    repairs = dict.fromkeys(step.call for step in steps if step.call is not None and step.call.name in _REPAIRS)
     refused = {repair: instead for repair in repairs if (instead := _try(repair, storage)) is not None}
     if not refused:
         return inspection
@@ -80,6 +82,8 @@ def _try(repair: Call, storage: Storage) -> Advice | None:
     options = dict(repair.options)
     way = options.get("choose")
     try:
+        if repair.name == "repair_async" and plan_repair(storage).steps:
+            return None
         plan = plan_repairs(
             storage,
             _ANY_ID if "query_id" in options else None,
@@ -87,7 +91,7 @@ def _try(repair: Call, storage: Storage) -> Advice | None:
         )
     except CkptError:  # which the repair ends with, too
         return Advice()
-    return None if plan.steps else advise_instead(plan)
+    return None if plan.steps and repair.name == "repair" else advise_instead(plan)
 
 
 def _without(rated: RatedFinding, refused: dict[Call, Advice]) -> RatedFinding:

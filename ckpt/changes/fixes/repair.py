@@ -243,10 +243,6 @@ def _plan_ways(
         if planned is None:
             return None
         draft, plan = planned
-        moved = [source.advance for replay in draft.replay for source in replay.sources]
-        recreated = dict.fromkeys(topic for advance in moved if advance for topic in advance.recreated)
-        if recreated:
-            return _refuse(name, inspection, BOOK.text("topic_went_back", topics=", ".join(recreated)))
         return Fix(name=name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
 
     way = plan_way(FixName.TIDY, iter([first] if first else []), MORE_STARTS)

@@ -48,7 +48,7 @@ def find_damages(collected: CollectedState, operators: tuple[Operator, ...]) -> 
         yield from _find_lost_metadata(collected, operator, version)
         yield from _find_lost_schemas(collected, operator, version)
         damages = of_operators.get(folder.id, [])
-        damages += _find_absent(folder, operator, version)
+        damages += _find_absent(folder, operator, version, collected)
         yield from sorted(damages, key=lambda damage: (damage.partition or 0, damage.store or ""))
 
 
@@ -81,7 +81,9 @@ def _find_lost_schemas(collected: CollectedState, operator: Operator, version: i
             yield StateDamage(DamageKind.BAD_SCHEMA, *address, detail, says=f"{STATE}/{operator.id}/_stateSchema/")
 
 
-def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> Iterator[StateDamage]:
+def _find_absent(
+    folder: OperatorFolder, operator: Operator, version: int, collected: CollectedState
+) -> Iterator[StateDamage]:
     """Partitions and stores that should be there and are not; of very many, the first of each store by name."""
     there = set(folder.partitions)
     for store in operator.stores:
@@ -92,8 +94,9 @@ def _find_absent(folder: OperatorFolder, operator: Operator, version: int) -> It
             path = f"{folder.path}/{partition}"
             detail = "the partition has no folder"
             if partition in there:
-                detail = "there are no state files in it"
                 path = path if store.name == DEFAULT_STORE else f"{path}/{store.name}"
+                ssts = collected.listing.has_folder(f"{path}/{SSTS}")
+                detail = "there is no zip in it, only SST files" if ssts else "there are no state files in it"
             if partition == lost[-1] and more:
                 detail += f", nor in {more:,} more partitions" if partition in there else f", nor have {more:,} more"
             address = folder.id, store.name, partition, version, path, None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ckpt.checkpoint.checkpoint import STATE, Checkpoint
-from ckpt.checkpoint.state.folders import find_nested
+from ckpt.checkpoint.state.folders import SSTS, find_nested
 from ckpt.model import DamageKind
 from ckpt.restart import diagnoses
 from ckpt.restart.findings import Finding
@@ -42,6 +42,7 @@ def find_other_hosts(checkpoint: Checkpoint) -> Iterator[Finding]:
     """
     damages = checkpoint.state.damages if checkpoint.state else ()
     missing = [at.path for at in damages if at.kind is DamageKind.MISSING_PARTITION and at.path.count("/") == 2]
+    missing = [path for path in missing if not checkpoint.listing.has_folder(f"{path}/{SSTS}")]
     if missing and is_of_one_host(checkpoint.uri) and not find_nested(checkpoint.listing).keys() >= {*missing}:
         detail = "executors on other hosts may have it"
         yield Finding(diagnoses.others.OTHER_HOSTS, missing[0], detail)

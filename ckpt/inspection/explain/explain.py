@@ -11,9 +11,10 @@ from typing import Annotated, BinaryIO
 from urllib.parse import unquote
 
 from ckpt.advice import Advice, Call, Known
-from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import SOURCES, Checkpoint
 from ckpt.checkpoint.reader import open_to_look
 from ckpt.checkpoint.sources.kind import SourceType
+from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
 from ckpt.inspection.explain.forms import unwrap
@@ -221,8 +222,13 @@ def _may_say(error: KnownError, checkpoint: Checkpoint) -> bool:
         return True
     from ckpt.checkpoint.history import sources
 
-    kinds = {str(view.type) for view in sources(checkpoint)}
-    return not kinds or SourceType.UNKNOWN in kinds or not kinds.isdisjoint(error.reads)
+    views, folders = sources(checkpoint), checkpoint.listing.folders
+    others = {  # a bare number without a log is of a source that keeps none, such as a socket
+        str(view.type)
+        for view in views
+        if not isinstance(view.record, NumberOffset) or view.record.rate or f"{SOURCES}/{view.index}" in folders
+    }
+    return not views or SourceType.UNKNOWN in others or not others.isdisjoint(error.reads)
 
 
 def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:

@@ -39,7 +39,7 @@ class SinkMeaning:
 def describe_sinks(checkpoint: Checkpoint, batch: int, only: Sink | None = None) -> tuple[SinkMeaning, ...]:
     """Describe every kind of sink, or ``only`` one: only commit log v3 names the sink that the query had."""
     query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
-    old = query or "that is the id of the old query"
+    old = query or "OLD_QUERY_ID"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
     return tuple(
         SinkMeaning(sink.kind, str(sink.new_checkpoint(Seen(batch + 1, last, old))))
@@ -91,7 +91,8 @@ def _warn(inspection: Inspection, batch: int, *, state_readable: bool) -> Iterat
     checkpoint = inspection.checkpoint
     yield BOOK.text("handoff_stop")
     if not state_readable:
-        yield BOOK.text("handoff_state_gone", batch=batch)
+        first = BOOK.text("handoff_repair_first", uri=checkpoint.uri) if inspection.advice.repairs else Words()
+        yield BOOK.text("handoff_state_gone", batch=batch, first=first)
     elif checkpoint.stateful is None:
         yield BOOK.text("handoff_state_unseen")
     elif checkpoint.stateful:

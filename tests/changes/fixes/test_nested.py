@@ -62,6 +62,13 @@ def test_it_is_one_finding_and_moved_up(sample: str, shape: str, copy_of: CopyOf
     assert _files(top) == nested
 
 
+def test_a_handoff_with_empty_state_names_the_repair_first(copy_of: CopyOf, ckpt: Ckpt) -> None:
+    top = copy_of("aggregation-hdfs-3.5")
+    nest(top, "partition")
+    page = " ".join(ckpt("handoff", top).stdout.split())
+    assert f"See first whether ckpt repair {top} brings it back." in page
+
+
 def test_more_than_a_plan_holds_is_moved_by_hand(copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:
     top = copy_of("aggregation-hdfs-3.5")
     nest(top, "partition")
