@@ -69,9 +69,7 @@ def format_offset_log(log: OffsetLog) -> bytes:
 
 def drop_blank_sources(log: OffsetLog) -> OffsetLog:
     """An offset file without the blank lines at its end, which Spark takes for sources."""
-    last = max(
-        (number for number, source in enumerate(log.sources) if source.text is None or source.text.strip()), default=0
-    )
+    last = max((i for i, source in enumerate(log.sources) if source.text is None or source.text.strip()), default=0)
     return replace(log, sources=log.sources[: last + 1])
 
 

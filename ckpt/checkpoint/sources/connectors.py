@@ -130,18 +130,16 @@ def _is_message_id(value: Json) -> bool:
 
 def _name_message(value: Json) -> Json:
     """``ledger:entry:partition`` and maybe a place in a batch, as ``MessageIdImpl`` prints it; else the bytes."""
-    fields, tag, number, shift = {3: -1}, 0, 0, 0
+    numbers, number, shift = [], 0, 0
     for byte in (whole_number(part) or 0 for part in (value if isinstance(value, list) else ())):
         number, shift = number | (byte & 127) << shift, shift + 7
-        if byte & 128 and shift < 70:
-            continue
-        if byte & 128 or not (tag or number & 7 == 0):
-            return value  # it has a field of bytes
-        if tag:
-            fields[tag >> 3] = number - (number >> 63 << 64)
-        tag, number, shift = 0 if tag else number, 0, 0
-    named = ":".join(str(fields[field]) for field in (1, 2, 3, 4) if field in fields)
-    return named if {1, 2} <= fields.keys() and not tag and not shift else value
+        if not byte & 128 or shift > 63:
+            numbers.append(number - (number >> 63 << 64))
+            number, shift = 0, 0
+    fields = dict(zip(numbers[::2], numbers[1::2], strict=False))  # by their tags
+    if shift or len(numbers) % 2 or any(tag & 7 for tag in fields) or not {8, 16} <= fields.keys():
+        return value  # cut, or it has a field of bytes
+    return ":".join(str(fields.get(tag, -1)) for tag in (8, 16, 24, 32) if tag in {24, *fields})
 
 
 def _is_paimon(value: Json) -> bool:

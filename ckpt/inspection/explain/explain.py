@@ -223,12 +223,9 @@ def _may_say(error: KnownError, checkpoint: Checkpoint) -> bool:
     from ckpt.checkpoint.history import sources
 
     views, folders = sources(checkpoint), checkpoint.listing.folders
-    others = {  # a bare number without a log is of a source that keeps none, such as a socket
-        str(view.type)
-        for view in views
-        if not isinstance(view.record, NumberOffset) or view.record.rate or f"{SOURCES}/{view.index}" in folders
-    }
-    return not views or SourceType.UNKNOWN in others or not others.isdisjoint(error.reads)
+    alone = {view.index for view in views if isinstance(view.record, NumberOffset)}  # a socket keeps no log
+    kinds = {str(view.type) for view in views if view.index not in alone or f"{SOURCES}/{view.index}" in folders}
+    return not views or SourceType.UNKNOWN in kinds or not kinds.isdisjoint(error.reads)
 
 
 def _match(hit: Hit, thrown: str, inspection: Inspection | None) -> ErrorMatch:
