@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import ckpt
 from ckpt.advice import Call, Hole
+from ckpt.changes.steps import FileStep
 from ckpt.checkpoint.reader import LeadsOut
 from ckpt.inspection.inspection import Inspection
 from commands.render.reports import Exit
@@ -41,7 +42,8 @@ def find_disagreements(checkpoint: Path, whole: Path | None = None) -> Iterator[
     if plan.steps and not advised:
         yield f"a plan, and no finding advises one: {plan.chosen and plan.chosen.name}: {plan.why}"
     for call in advised:
-        if not _plans(call, checkpoint, whole):
+        planned = plan.steps if call.name == "repair" and not call.options else _plan(call, checkpoint, whole)
+        if not planned:
             yield f"advised, and it plans nothing: {call}"
 
 
@@ -52,9 +54,10 @@ def advised_repairs(inspection: Inspection) -> Iterator[Call]:
     yield from dict.fromkeys(part for part in parts if isinstance(part, Call) and part.name in _REPAIRS)
 
 
-def _plans(call: Call, checkpoint: Path, whole: Path | None) -> bool:
-    """Tell whether a command plans a change; a query id that only the user knows is read from the intact checkpoint."""
+def _plan(call: Call, checkpoint: Path, whole: Path | None) -> Sequence[FileStep]:
+    """The steps that a command plans; a query id that only the user knows is read from the intact checkpoint."""
     known = whole and whole / "metadata"
     query_id = json.loads(known.read_text())["id"] if known and known.exists() else _ANY_ID
     options = {name: query_id if value is Hole.ID else value for name, value in call.options}
-    return bool(getattr(ckpt, call.name)(str(checkpoint), **options)[0].steps)
+    steps: Sequence[FileStep] = getattr(ckpt, call.name)(str(checkpoint), **options)[0].steps
+    return steps
