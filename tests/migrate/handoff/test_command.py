@@ -127,6 +127,7 @@ def test_an_uncommitted_batch_is_said_and_not_handed_over(ckpt: Ckpt) -> None:
                     "to": {"offset": 50, "timestamp": 1700000005000},
                     "amount": 10,
                     "unit": "rows",
+                    "new_partitions": 0,
                 }
             ],
         }
