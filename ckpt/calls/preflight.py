@@ -137,7 +137,7 @@ def describe_query(
     (['stateStoreSave'], ['rate-micro-batch'])
 
     """
-    find_pyspark_version()
+    find_pyspark_version("describing a query needs Spark", oldest=Spark.V3_5)
     from ckpt.spark.preflight import describe
 
     return describe(frame, output_mode, checkpoint, storage_options)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from ckpt.advice import Option, Words, plain
+from ckpt.advice import Option, Words, join, plain
 from ckpt.changes.steps import view_changed
 from ckpt.errors import NotFound, UsageError
 from ckpt.formats.operators import OperatorName
@@ -41,7 +41,7 @@ def guide_change(
 def _answer_all(
     storage: Storage, query: QueryDescription, options: EvolveOptions, into: str, plan: EvolvePlan
 ) -> tuple[EvolvePlan, EvolveOptions, tuple[EvolveAnswer, ...]]:
-    """Answer a refusal, and those after it; an answer that leads to one without any is tried last. Raises as above."""
+    """Answer a refusal, and those after it; if all lead to one without any, both are why. Raises as above."""
     first = None
     for answer in _list_answers(plan, query):
         tried = _add(options, answer)
@@ -54,7 +54,8 @@ def _answer_all(
             continue
         if solved.refused is None:
             return solved, chosen, (answer, *others)
-        first = first or (solved, chosen, (answer, *others))
+        both = replace(solved, refused=join((plan.refused or "", solved.refused), "; "))
+        first = first or (both, chosen, (answer, *others))
     return first or (plan, options, ())
 
 

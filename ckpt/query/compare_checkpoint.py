@@ -46,7 +46,7 @@ from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Severity
 from ckpt.restart.recorded_settings import effective_settings
 from ckpt.storage.locations import is_inside
-from ckpt.texts import instant
+from ckpt.texts import instant, plural
 from ckpt.versions import Spark
 
 _SHAPING = (
@@ -392,7 +392,7 @@ def _compare_all_sources(
     if has_names:
         return _compare_named(query, there, checkpoint)
     if len(there) != len(query.sources) and version == 1:
-        detail = f"the query has {len(query.sources)}, the checkpoint {len(there)}"
+        detail = f"the query has {plural(len(query.sources), 'source')}, the checkpoint {len(there)}"
         return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
     pairs = list(zip(query.sources, there, strict=False))
     moved = tuple(_find_moved(pairs))

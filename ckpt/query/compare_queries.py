@@ -25,7 +25,7 @@ from ckpt.query.description import (
     QueryDescription,
     spell_schema,
 )
-from ckpt.query.reader_options import ANSI, CASES, decides_rows, list_affecting, list_changed, reads_around
+from ckpt.query.reader_options import ANSI, CASES, decides_rows, list_affecting, list_changed, name_option, reads_around
 from ckpt.texts import instant
 
 _INTEGERS = ("byte", "short", "integer", "long")
@@ -490,7 +490,7 @@ class _OperatorPair:
             was, now = self.before.find_type(name, old), self.after.find_type(name, int(number))
             wider = plain and is_wider(now, was) and _OF_ONE_COLUMN.fullmatch(text) is not None
             if None not in (was, now) and was != now and not wider:
-                return "reads a column of another type than before"
+                return f"reads a column of another type than before ({spell(name)} {bare(now)}, {bare(was)})"
         return self._find_other_reading(text)
 
     def _find_other_reading(self, text: str) -> str | None:
@@ -499,7 +499,7 @@ class _OperatorPair:
             changed = self._find_changed_options(int(number))
             affecting = list_affecting(changed, self.after.find_type(name, int(number)), spell(name))
             if affecting:
-                return f"reads a column with another {', '.join(affecting)} than before"
+                return f"reads a column with another {self._spell_options(int(number), affecting)} than before"
         return None
 
     def _find_changed_options(self, number: int) -> dict[str, str]:
@@ -507,12 +507,16 @@ class _OperatorPair:
         old = self.after.numbers.get(number)
         if old is None or not self.after.has_readings or old >= len(self.before.sources):
             return {}
-        before, after = (
-            {**own.options, **({RECURSIVE: "true"} if own.recursive else {})}
-            for own in (self.before.sources[old], self.after.sources[number])
-        )
+        before, after = self._pair_options(number)
         both = {**before, **after}
         return {name: both[name] for name in list_changed(before, after)}
+
+    def _pair_options(self, number: int) -> list[dict[str, str]]:
+        pair = self.before.sources[self.after.numbers[number]], self.after.sources[number]
+        return [{**own.options, **({RECURSIVE: "true"} if own.recursive else {})} for own in pair]
+
+    def _spell_options(self, number: int, names: Iterable[str]) -> str:
+        return ", ".join(name_option(name, *self._pair_options(number)) for name in names)
 
     @property
     def may_fail(self) -> bool:
@@ -529,7 +533,8 @@ class _OperatorPair:
             if old < len(self.before.sources) and reads_around(source.path, self.before.sources[old].path):
                 changed.append("path")
             if changed:
-                why = f"source {number} is read with another {', '.join(changed)}: what the state has was read before"
+                how = self._spell_options(number, changed)
+                why = f"source {number} is read with another {how}: what the state has was read before"
                 if "path" in changed:
                     why += ", and files that are older than the newest one by maxFileAge (7 days) are passed over"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
@@ -559,7 +564,10 @@ class _OperatorPair:
             why = f"the join is {new.how}, before {old.how}"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why)
         if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
-            why = "the condition of the join is another one: pairs that it refused before do not come again"
+            now, was = (spell(each.condition or "") for each in (new, old))
+            why = (
+                f"the condition of the join is {now or 'gone'}, before {was or 'none'}: pairs that it refused are gone"
+            )
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
     def _compare_columns(self, old: DescribedSide, new: DescribedSide, side: str) -> Iterator[PartComparison]:

@@ -156,6 +156,13 @@ def list_changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     return changed
 
 
+def name_option(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """Write an option with both its values; of a text of the user there are only digests, which say nothing."""
+    both = [each.get(name) or _find_default(name) or "none" for each in (new, old)]
+    legible = name in _LEGIBLE or {"true", "false"}.issuperset(both)
+    return f"{name} ({both[0]}, before {both[1]})" if legible else name
+
+
 def decides_rows(name: str) -> bool:
     """Tell whether an option decides which rows come."""
     return name in _OF_ALL or name in _OF_ROWS

@@ -65,7 +65,9 @@ def find_connect_session(session: Session) -> bool:
     return connect is not None and nothing_asked and connect.SparkSession.getActiveSession() is not None
 
 
-def find_pyspark_version(why: str | Words = "reading state needs Spark", extra: str = "spark") -> Spark:
+def find_pyspark_version(
+    why: str | Words = "reading state needs Spark", extra: str = "spark", oldest: Spark = OLDEST_SPARK
+) -> Spark:
     """The version of the pyspark that is installed, or the newest known one before it.
 
     Raises SparkMissing where there is none, with the reason why it is needed and the extra that brings all that is, or
@@ -80,7 +82,7 @@ def find_pyspark_version(why: str | Words = "reading state needs Spark", extra: 
     if not text:  # pyspark is on the path without having been installed
         return OLDEST_SPARK
     known = known_version(text)
-    if known is None or not known.at_least(OLDEST_SPARK):
+    if known is None or not known.at_least(oldest):
         raise SparkMissing(
             f"pyspark {text} has no state reader that ckpt can use: pip install 'pyspark>={OLDEST_SPARK}.1'"
         )

@@ -396,7 +396,7 @@ def _fill_modes(fields: Mapping[str, Any], node: Any) -> None:
 
 def _pair_expressions(fields: Mapping[str, Any], node: Any, parameter: str) -> Iterator[tuple[dict[str, Any], Any]]:
     """Pair the expressions of a plan's node that have a parameter with Spark's own objects."""
-    nodes = [each for each in list_expressions(fields) if parameter in each]
+    nodes = [each for each in list_expressions([*fields.values()], copies=False) if parameter in each]
     kinds = {str(each["class"]) for each in nodes}
     objects = [each for each in _walk_all(node.expressions()) if each.getClass().getName() in kinds] if nodes else []
     return zip(nodes, objects, strict=True)

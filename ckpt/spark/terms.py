@@ -145,16 +145,17 @@ def spell_step(kind: str, fields: Mapping[str, Any], columns: Columns) -> str:
     return _shorten(f"{kind}({', '.join(parts)})")
 
 
-def list_expressions(fields: Any) -> Iterator[dict[str, Any]]:
-    """List the expressions in the JSON of a plan's node, each before its children."""
+def list_expressions(fields: Any, *, copies: bool = True) -> Iterator[dict[str, Any]]:
+    """List the expressions in the JSON of a plan's node, each before its children; CASE has copies of its branches."""
     if isinstance(fields, list):
         for each in fields:
-            yield from list_expressions(each)
+            yield from list_expressions(each, copies=copies)
     elif isinstance(fields, dict):
-        if "num-children" in fields and "class" in fields:
+        is_expression = "num-children" in fields and "class" in fields
+        if is_expression:
             yield fields
-        for value in fields.values():
-            yield from list_expressions(value)
+        for value in fields.values() if copies or not is_expression else ():
+            yield from list_expressions(value, copies=copies)
 
 
 def hide_time(node: dict[str, Any]) -> None:

@@ -156,10 +156,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         text = (
             f"ONE COMMAND does it{', and leaves old state out' * forgets}. The query then knows: {_SAID[plan.verdict]}"
         )
-        if not plan.steps:
+        if not plan.has_changes:
             text = f"NOTHING TO CHANGE: {plan.why}, and knows: {_SAID[plan.verdict]}"
         tone = Tone.GOOD if plan.verdict is Knowledge.FULL else Tone.WARNING
-        yield from show_outcome(text, tone, steps if plan.steps else ())
+        yield from show_outcome(text, tone, steps if plan.has_changes else ())
 
     def comment(self) -> Page:
         """A guided change in about ten lines: the outcome, each change with its cost, the command."""
@@ -187,9 +187,9 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             diagnosis = finding.diagnosis
             yield FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
             yield Item(finding.detail, 11)
-        if self.plan.answers and self.plan.steps:
+        if self.plan.answers and self.plan.has_changes:
             yield Heading("Options", "that the change takes, and what each costs")
-        for answer in self.plan.answers if self.plan.steps else ():
+        for answer in self.plan.answers if self.plan.has_changes else ():
             yield Item(join((Option(name, value) for name, value in answer.options.items()), " "))
             yield Item(answer.why, 6)
         if not self.plan.sources:
@@ -209,7 +209,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield Heading("Not checked", f"{NOT_DESCRIBED}: a change of these is not seen")
         if self.plan.guided is not None and self.plan.operators and self.asked.get("from_query") is None:
             yield Item(words("Name the old query ({--from-query}): ckpt then says of each column what it knows"), 2)
-        made = not self._is_for_checkpoint and (self.plan.guided is None or self.plan.steps)
+        made = not self._is_for_checkpoint and (self.plan.guided is None or self.plan.has_changes)
         if made and not self.plan.new_id:
             yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
 
@@ -261,7 +261,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self._is_for_checkpoint or plan.into is None:
             yield from ChangeReport._show_next(self)
             return
-        if plan.guided is not None and not plan.steps:
+        if plan.guided is not None and not plan.has_changes:
             yield from self.next_if_nothing()
             return
         if not plan.written:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ckpt.advice import Hole, Words, plain, words
+from ckpt.advice import Hole, Words, join, plain, words
 from ckpt.changes.plan import NoWay
 from ckpt.errors import one_line
 from ckpt.formats.operators import TRANSFORM_WITH_STATE, OperatorName, list_variables
@@ -87,10 +87,11 @@ def plan_columns(
     """
     planner = _ColumnPlanner(has, wants, old, tuple(compared), choices, avro, expires_ms)
     plan = planner.plan()
-    known = wants.metadata_version == (2 if has.schema_paths else 1)
-    mixed = any(part.silent and part.kind in (PartKind.KEY, PartKind.VALUE) for part in plan.parts)
+    known = (wants.metadata_version or 1) == (2 if has.schema_paths else 1)
+    mixed = [part.why for part in plan.parts if part.silent and part.kind in (PartKind.KEY, PartKind.VALUE)]
     if (plan.stores and (has.name is None or not known)) or (mixed and not plan.stores):
-        raise planner.refuse("its state is kept in a form whose columns ckpt does not change")
+        changed = mixed or [part.why for part in plan.parts if part.old != part.new]
+        raise planner.refuse(join([*changed, "its state is kept in a form whose columns ckpt does not change"], "; "))
     if not wants.stores and old is not None and _list_types(old) != _list_types(wants):
         raise planner.refuse("its columns differ, and Spark before 4.0 does not say what state a query keeps")
     return plan
@@ -259,7 +260,7 @@ class _ColumnPlanner:
 
     def _plan_key(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...] | None, bool, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("key")
-        if self.old is not None and self.wants.keys is None and old == new:
+        if self.old is not None and self.wants.keys is None and old == new and sides.fits("key"):
             return None, False, ()
         if self.old is not None and self.old.keys is not None and self.wants.keys is not None:
             if len(self.old.keys) != len(old) or len(self.wants.keys) != len(new):
@@ -373,7 +374,8 @@ class _ColumnPlanner:
         if aggregates is None or _list_buffers(aggregates) != [(name, bare(kind)) for name, kind in new]:
             if _have_types(old, new) and (self.old is None or aggregates is None):
                 return _drop_same([*map(ColumnOrigin, range(len(new)))], sides, "value"), ()
-            raise self.refuse("ckpt cannot tell which column of its state belongs to which aggregate")
+            schemas = f"{spell_schema(sides.new_value)}, in the state {spell_schema(sides.old.value_schema)}"
+            raise self.refuse(f"ckpt cannot tell which column of its state belongs to which aggregate: {schemas}")
         starts = self._match_aggregates(sides, aggregates, old)
         origins: list[ColumnOrigin] = []
         judged: list[PartComparison] = []

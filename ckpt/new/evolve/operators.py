@@ -30,6 +30,14 @@ class OperatorChange(QueryChange):
     restated: bool = False  # its metadata gets another name or another mode
 
 
+def name_operators(there: Sequence[Operator], old: QueryDescription | None) -> tuple[Operator, ...]:
+    """Name operators of Spark before 4.0, which keeps no metadata, as the query that wrote them does."""
+    wrote = {} if old is None else dict(enumerate(old.operators or ()))
+    if wrote.keys() != {operator.id for operator in there}:
+        return tuple(there)
+    return tuple(replace(operator, name=operator.name or wrote[operator.id].name) for operator in there)
+
+
 def match_operators(
     there: Sequence[Operator], wanted: Sequence[DescribedOperator], mapped: Sequence[str] = ()
 ) -> tuple[OperatorChange, ...]:
@@ -118,7 +126,7 @@ def _fits(has: Operator, wants: DescribedOperator) -> bool:
 
 def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     if old is None:
-        why = "begins empty: it knows rows from now on only"
+        why = f"is new ({name}), and begins empty: it knows rows from now on only"
         return OperatorChange(PartChange.ADDED, None, new, Knowledge.FROM_NOW_ON, why, name)
     change = PartChange.SAME if old == new else PartChange.MOVED
     why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"

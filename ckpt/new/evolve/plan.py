@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Self
 
-from ckpt.advice import Setting, Words, join, plain
+from ckpt.advice import Option, Setting, Words, join, plain
 from ckpt.advice.calls import Value
 from ckpt.changes.check_fix import ANY_START
 from ckpt.changes.plan import NEVER_FINISHED, OF_EPOCHS, STOP_FIRST, ChangePlan, NoWay
@@ -18,7 +18,7 @@ from ckpt.model import Kind, OffsetLog, Unreadable
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.columns import OtherOld
 from ckpt.new.evolve.logs import has_names, plan_logs
-from ckpt.new.evolve.operators import OperatorChange, OperatorsRefused, judge_operators, match_operators
+from ckpt.new.evolve.operators import OperatorChange, OperatorsRefused, judge_operators, match_operators, name_operators
 from ckpt.new.evolve.origins import ColumnChoices, parse_mapping
 from ckpt.new.evolve.sources import PartChange, QueryChange, SourceChange, match_sources, pair_kept, resume_sources
 from ckpt.new.evolve.state import StatePlan, plan_state, replace_files
@@ -102,6 +102,11 @@ class EvolvePlan(ChangePlan):
         """List all sources and operators."""
         return (*self.sources, *self.operators)
 
+    @property
+    def has_changes(self) -> bool:
+        """Return True if files change, or have to be made."""
+        return bool(self.steps) or self.state.makes_files
+
     def add_made(self, sizes: Mapping[str, int]) -> Self:
         """Return this plan with steps for the files that were made, so many bytes by path."""
         made = (FileStep(path, None, FileContent(size, None)) for path, size in sizes.items())
@@ -155,6 +160,8 @@ def plan_evolution(
         if not isinstance(error, OperatorsRefused):
             return refused
         empty = _let_begin_empty(storage, query, options, into, error.operators)
+        if empty is None and not any(isinstance(part, Option) for part in error.words.parts):  # nobody has a choice
+            refused = replace(refused, instead=BOOK.advise("evolve_hand_over", uri=checkpoint.uri))
         return replace(refused, refused_operator=error.operators[0], begins_empty=empty)
     steps = (*plan.state.steps, *plan_logs(storage, checkpoint, query, changes))
     if into is not None:
@@ -191,15 +198,16 @@ def _pair_same(query: QueryDescription, options: EvolveOptions) -> list[str]:
 
 def judge_evolution(changed: Storage, plan: EvolvePlan, query: QueryDescription) -> EvolvePlan:
     """Judge the checkpoint as the plan leaves it; refused if the query would not start on it. Raises StorageError."""
-    before = plan.inspection
+    before, hand_over = plan.inspection, BOOK.advise("evolve_hand_over", uri=plan.inspection.checkpoint.uri)
     if not plan.steps:
         plan = replace(plan, needed=False, why="the query continues from it as it is")
         problem = _explain_misfit(query, before.checkpoint)
-        return plan if problem is None else plan.refusing(problem)
+        return plan if problem is None else plan.refusing(problem, hand_over)
     after = inspect(read_checkpoint(changed))
-    problem = ANY_START.refuse(before, after) or _explain_misfit(query, after.checkpoint)
+    stops = ANY_START.refuse(before, after)
+    problem = stops or _explain_misfit(query, after.checkpoint)
     if problem is not None:
-        return plan.refusing(problem)
+        return plan.refusing(problem, None if stops else hand_over)
     first = (STOP_FIRST,) if plan.into is None else ()
     return replace(plan, inspection_after=after, warnings=(*first, *_warn(before.checkpoint, query, plan)))
 
@@ -213,13 +221,14 @@ def _match_operators(
         why = f"Spark refuses the query with any checkpoint: {query.unsupported}"
         raise NoWay(why, BOOK.advise("evolve_change_mode"))
     if query.operators is not None:
-        changes = match_operators(checkpoint.operators, query.operators, options.map_operator)
+        there = name_operators(checkpoint.operators, old)
+        changes = match_operators(there, query.operators, options.map_operator)
         pairs = pair_kept(sources), pair_kept(changes)
         compared = compare_signatures(old, query, *pairs, watermark_of(checkpoint)) if old else ()
         columns = ColumnChoices(parse_mapping(options.map_column), options.default)
         avro = {each.id for each in checkpoint.operators if encodes_as_avro(checkpoint, each, query.spark)}
         expires_ms = _find_expiry(checkpoint, old or query, query)
-        judged = tuple(judge_operators(changes, checkpoint.operators, query, old, compared, columns, avro, expires_ms))
+        judged = tuple(judge_operators(changes, there, query, old, compared, columns, avro, expires_ms))
         columns.check_used()
         return judged
     if checkpoint.stateful is False:

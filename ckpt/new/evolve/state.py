@@ -16,6 +16,7 @@ from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, refuse_rewrite
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.operators import (
+    TRANSFORM_WITH_STATE,
     OperatorName,
     format_operator_metadata,
     parse_operator_metadata,
@@ -23,14 +24,15 @@ from ckpt.formats.operators import (
     restate_operator,
 )
 from ckpt.formats.schemas import format_state_schema
-from ckpt.formats.statefiles import DEFAULT_STORE
-from ckpt.formats.types import fields_of, named_fields
+from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
+from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import ColumnFamily, Json, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.new.book import BOOK
+from ckpt.new.evolve.book import BOOK as EVOLVE
 from ckpt.new.evolve.operators import OperatorChange, list_modes
 from ckpt.new.evolve.origins import StoreColumns, read_constant
 from ckpt.new.evolve.sources import pair_kept
-from ckpt.query.description import DescribedOperator, DescribedStore, QueryDescription
+from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.storage import Storage
@@ -180,19 +182,27 @@ def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int)
 def _plan_empty(checkpoint: Checkpoint, wants: DescribedOperator, new: int) -> tuple[Operator, dict[str, int]]:
     """Plan an operator that has seen no row, and the number of partitions of each store. Raises NoWay."""
     context = context_of(checkpoint.offsets, checkpoint.commits)
-    if wants.metadata_version != 1 or not wants.stores:
-        raise NoWay(f"ckpt does not write the empty state of {wants.name}: start it in a query of its own")
+    families = [family.name for store in wants.stores for family in store.families]
+    if wants.name in TRANSFORM_WITH_STATE or families != [DEFAULT_STORE] * len(wants.stores):
+        why = f"operator {new} begins empty, and ckpt does not write the empty state of {wants.name}"
+        raise NoWay(why, EVOLVE.advise("evolve_hand_over", uri=checkpoint.uri))
     if context.shuffle_partitions is None or checkpoint.commits.latest is None or context.provider is Provider.UNKNOWN:
         raise NoWay("its offsets do not record how state is kept, or no batch is committed")
-    operator = Operator(new, wants.name, tuple(map(_make_store, wants.stores)))
+    operator = Operator(new, wants.name, tuple(map(_make_store, wants.stores or _list_stores(wants))))
     partitions = context.shuffle_partitions
     return operator, {store.name: count_partitions(operator, store, partitions) for store in operator.stores}
 
 
+def _list_stores(wants: DescribedOperator) -> Iterator[DescribedStore]:
+    """List the stores of an operator of Spark before 4.0, which describes none; of the key only that there is one."""
+    key = struct_of(() if wants.keys == () else [("key", None)])
+    family = DescribedFamily(DEFAULT_STORE, key, None)
+    for name in sorted(JOIN_STORES) if wants.name == OperatorName.JOIN else (DEFAULT_STORE,):
+        yield DescribedStore(name, (family,))
+
+
 def _make_store(wants: DescribedStore) -> Store:
-    (family,) = wants.families if len(wants.families) == 1 else (None,)
-    if family is None or family.name != DEFAULT_STORE:
-        raise NoWay(f"ckpt does not write empty column families: {wants.name}")
+    (family,) = wants.families
     return Store(
         name=wants.name,
         partitions=(),
@@ -209,6 +219,8 @@ def _make_store(wants: DescribedStore) -> Store:
 
 
 def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> Iterator[FileStep]:
+    if not wants.stores:  # Spark before 4.0 keeps no metadata, and writes schemas at its start
+        return
     stores = tuple(
         StoreMetadata(store.name, store.prefix_columns or 0, partitions[store.name]) for store in wants.stores
     )

@@ -132,15 +132,18 @@ def test_what_gives_null_for_an_overflow_shows_where_others_wrap_around(ansi: st
     """In ANSI mode no row was counted that overflowed, and such a change is how a query is mended that fails."""
     from pyspark.sql.functions import expr
 
-    def describe(function: str) -> str:
+    def describe(function: str, key: str = "value % 2 AS key") -> str:
         rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-        frame = rows.groupBy(expr("value % 2 AS key")).agg(expr(f"{function} AS total"))
+        frame = rows.groupBy(expr(key)).agg(expr(f"{function} AS total"))
         return str(library.describe_query(frame, output_mode="update").to_json())
 
     pairs = [("sum(value + 1)", "sum(try_add(value, 1))"), ("max(int(value))", "max(try_cast(value AS INT))")]
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
+        assert '"window": null' not in describe(
+            "sum(CASE WHEN value > 1 THEN value + 1 END)", "window(timestamp, '1 hour')"
+        )
         assert [describe(plain) != describe(trying) for plain, trying in pairs] == [ansi == "false"] * 2
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
