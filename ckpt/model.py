@@ -16,6 +16,12 @@ Location: TypeAlias = str | PathLike[str]
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 
+class BatchAt(int):
+    """A batch that was named by a time (``ckpt.checkpoint.times``)."""
+
+    says: str  # the time, the batch, and what shows that it is that one
+
+
 class Kind(StrEnum):
     """The kind of place that was opened."""
 

@@ -16,9 +16,7 @@ def copy(
     checkpoint: options.CheckpointArg,
     common: options.NewOptions,
     new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")],
-    batch: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Copy as of batch N. Default: the newest.")
-    ] = None,
+    batch: Annotated[options.BatchOrTime, options.at("Copy as of this batch. Default: the newest.")] = None,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be copied.")] = False,
     deep: options.DeepOption = False,

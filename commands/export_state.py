@@ -36,9 +36,7 @@ class StateOptions:
     """Options that choose a batch, or everything."""
 
     batch: options.BatchOption = None
-    changes_from: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Changes since batch N, not the state.")
-    ] = None
+    changes_from: Annotated[options.BatchOrTime, options.at("Changes since this batch, not the state.")] = None
     all_units: Annotated[bool, typer.Option("--all-units", help="All state, in one folder per part.")] = False
     salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False

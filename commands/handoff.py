@@ -17,9 +17,7 @@ from .report import Output, emit
 def handoff(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
-    batch: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Continue after batch N. Default: the newest.")
-    ] = None,
+    batch: Annotated[options.BatchOrTime, options.at("Continue after this batch. Default: the newest.")] = None,
     sink: options.SinkOption = None,
     snippet: Annotated[Language | None, typer.Option(help="Print only code that starts the sources there.")] = None,
 ) -> None:

@@ -102,9 +102,7 @@ def transform_with_state(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     to: Annotated[str, typer.Option(metavar="DIR", help="A new or empty folder, local or remote.")],
-    batch: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Continue after it. Default: the newest.")
-    ] = None,
+    batch: Annotated[options.BatchOrTime, options.at("Continue after it. Default: the newest.")] = None,
     operator: options.OperatorOption = None,
     kind: Annotated[Format, typer.Option("--format", help="parquet or delta.")] = Format.PARQUET,
     api: Annotated[Api, typer.Option(help="row needs Spark 4.1.")] = Api.PANDAS,

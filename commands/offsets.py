@@ -10,6 +10,7 @@ from ckpt.changes.offsets.commit import offsets_commit
 from ckpt.changes.offsets.exchange import offsets_export, offsets_import, offsets_show
 from ckpt.changes.offsets.plan import offsets_set
 from ckpt.errors import CkptError, UsageError
+from ckpt.live.kind import source_options
 from ckpt.storage.local import read_text
 
 from . import change_options, options
@@ -26,7 +27,7 @@ ExpectBatchOption = Annotated[
 def show(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
-    batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="Show batch N. Default: the newest.")] = None,
+    batch: Annotated[options.BatchOrTime, options.at("Show this batch. Default: the newest.")] = None,
 ) -> None:
     """Show what a batch reads of each source, and how to continue after it.
 
@@ -48,7 +49,10 @@ def set_command(
     change: change_options.ChangeOptions,
     source: Annotated[int | None, typer.Option(min=0, metavar="I", help="The source, if there are several.")] = None,
     to: Annotated[
-        str | None, typer.Option(metavar="JSON", help="The new offset, as `offsets show` has it; @FILE.")
+        str | None, typer.Option(metavar="JSON|PLACE", help="An offset, @FILE, earliest, latest, a time, -2h.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TOPIC[/PARTITION]", help="With a PLACE: move only this; repeatable.")
     ] = None,
     shift: Annotated[
         list[str] | None, typer.Option(metavar="TOPIC/PARTITION=±N", help="Move a Kafka partition; repeatable.")
@@ -56,30 +60,35 @@ def set_command(
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
+    source_option: options.ReaderOption = None,
 ) -> None:
     """Change where the next batch starts reading.
 
-    Forward, so that rows are skipped, or back. Prints a plan; changes nothing without --apply.
+    Forward, so that rows are skipped, or back. Prints a plan; changes nothing without --apply. For a PLACE the source
+    is asked, which --source-options name.
 
     Examples:
     ckpt offsets set /cp/orders --to '{"orders":{"0":0,"1":0}}'
     ckpt offsets set /cp/orders --shift orders/0=+1 --accept-skip --apply
+    ckpt offsets set /cp/orders --to -2h --source-options 0.kafka.bootstrap.servers=broker:9092
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
-    of_plan = {"source": source, "to": to, "shift": shift, "expect_batch": expect_batch, "sink": sink}
+    of_plan = {"source": source, "to": to, "only": only, "shift": shift, "expect_batch": expect_batch, "sink": sink}
     plan, receipt = offsets_set(
         checkpoint,
         storage_options=change.storage_options,
         source=source,
         to=None if to is None else _read(to),
+        only=only or (),
         shift=shift or (),
         expect_batch=expect_batch,
         spark=spark or (),
         sink=sink,
+        source_options=source_options(source_option or ()),
         **change.how(of_plan, accepted),
     )
-    typed = call("offsets_set").but(source=source, to=to, shift=tuple(shift) if shift else None)
+    typed = call("offsets_set").but(source=source, to=to) if to and to.startswith("@") else None
     emit(OffsetsReport(plan, receipt, typed, backup=change.backup), change.output)
 
 

@@ -2,8 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -81,6 +82,19 @@ def spark_version(word: str) -> Spark:
     raise typer.BadParameter(f"{word!r} is not one of {known}.")
 
 
+def batch_or_time(word: str) -> int | datetime:
+    """``307``, or a time. Raises UsageError."""
+    from ckpt.checkpoint.times import parse_time  # not at the top: few commands name a batch
+
+    return int(word) if word.isascii() and word.isdigit() else parse_time(word)
+
+
+def at(text: str) -> Any:
+    """The option of a batch, which its number names, or a time at which it was the newest committed one."""
+    return typer.Option(parser=batch_or_time, metavar="N|TIME", help=text)
+
+
+BatchOrTime = datetime | None  # or a number: Typer takes no union of types
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
 ]
@@ -130,7 +144,7 @@ KafkaOption = Annotated[
     list[str] | None,
     typer.Option("--source-options", metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
 ]
-BatchOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="As of this batch. Default: the newest.")]
+BatchOption = Annotated[BatchOrTime, at("As of this batch. Default: the newest.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 
 

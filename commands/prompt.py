@@ -65,7 +65,7 @@ _PARTS: dict[type, type[Keys]] = {RatedFinding: FindingKeys, Forecast: RestartKe
 
 
 def _make_page(value: object) -> Page:
-    page = _find_report(value).page()
+    page = _find_report(value).whole_page()
     return tuple(tuple(change_texts(block, mask_secrets) for block in flatten_page((part,))) for part in page)
 
 

@@ -36,7 +36,7 @@ def show(report: Report[Any], output: Output) -> None:
     """Print a report, without the secrets in it."""
     match output:
         case Output.TABLE:
-            text = for_standard_output().text(change_texts(report.page(), mask_secrets))
+            text = for_standard_output().text(change_texts(report.whole_page(), mask_secrets))
         case Output.JSON:
             text = write_document(report)
         case Output.HTML:

@@ -1,11 +1,14 @@
 """ckpt rewind."""
 
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
 import ckpt
 from ckpt.changes.rewind.plan import Replayed
+from ckpt.checkpoint.times import parse_time
+from ckpt.errors import UsageError
 
 from . import change_options, options
 from .render.rewind import RewindReport
@@ -15,7 +18,10 @@ def rewind(
     checkpoint: options.CheckpointArg,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
-    to_batch: Annotated[int | None, typer.Option(min=0, metavar="N", help="The last batch to keep.")] = None,
+    to_batch: Annotated[options.BatchOrTime, options.at("The last batch to keep.")] = None,
+    to_time: Annotated[
+        datetime | None, typer.Option(parser=parse_time, metavar="TIME", help="The batch of this time, such as -2h.")
+    ] = None,
     to_sink_version: Annotated[
         str | None, typer.Option(metavar="V", help="The batch that --sink had in version V.")
     ] = None,
@@ -29,18 +35,21 @@ def rewind(
 
     Examples:
     ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
+    ckpt rewind /cp/orders --to-time 2026-05-31T07:30Z
     ckpt rewind /cp/orders --to-sink-version 512 --sink /tables/orders --restore-sink
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
     """
+    if to_time is not None and to_batch is not None:
+        raise UsageError.of("name {--to-batch} or {--to-time}, not both")
     change.run(
         ckpt.rewind,
         RewindReport,
         checkpoint,
         of_plan=("to_batch", "to_sink_version", "sink"),
         accepted=accepted,
-        to_batch=to_batch,
+        to_batch=to_batch if to_time is None else to_time,
         to_sink_version=to_sink_version,
         restore_sink=restore_sink,
         replay=replay,

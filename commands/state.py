@@ -72,12 +72,8 @@ def diff(
     unit: options.PartOptions,
     run: RunOptions,
     other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")] = None,
-    from_batch: Annotated[
-        int | None, typer.Option(min=0, metavar="A", help="The earlier one. Default: the one before B.")
-    ] = None,
-    to_batch: Annotated[
-        int | None, typer.Option(min=0, metavar="B", help="The later one. Default: the newest readable.")
-    ] = None,
+    from_batch: Annotated[options.BatchOrTime, options.at("The earlier one. Default: that before the later.")] = None,
+    to_batch: Annotated[options.BatchOrTime, options.at("The later one. Default: the newest readable.")] = None,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Show N rows of each part at most.")] = 20,
 ) -> None:
     """Say which keys differ between two batches or two checkpoints.

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from ckpt import settings
 from ckpt.advice import Code, Words
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import CkptError, UsageError
 from ckpt.migrate.aggregates import KeptAggregate, aggregates_of
 from ckpt.migrate.book import BOOK
@@ -215,7 +216,7 @@ def plan_transform(
     uri: str,
     storage_options: Mapping[str, str] | None = None,
     *,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     operator: int | None = None,
     kind: Format = Format.PARQUET,
     api: Api = Api.PANDAS,

@@ -6,6 +6,7 @@ from os import fspath
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ckpt.advice import call, words
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.spark.connect import A_CLASSIC_ONE, is_connect, make_frame, require_classic
@@ -23,7 +24,7 @@ def read_state(
     checkpoint: Location,
     *,
     session: "SparkSession",
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     shape: str = "flat",
     partition_id: bool = False,
     storage_options: Mapping[str, str] | None = None,
@@ -66,8 +67,8 @@ def read_changes(
     checkpoint: Location,
     *,
     session: "SparkSession",
-    first: int,
-    last: int | None = None,
+    first: BatchOrTime,
+    last: BatchOrTime | None = None,
     operator: int | None = None,
     store: str | None = None,
     variable: str | None = None,
@@ -118,7 +119,7 @@ def read_initial_state(
     checkpoint: Location,
     *,
     session: "SparkSession",
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     operator: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "DataFrame":

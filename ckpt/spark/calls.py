@@ -6,6 +6,7 @@ from os import fspath
 from typing import Any, Unpack, cast
 
 from ckpt.advice import Words
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import CkptError, UsageError, parse_choice
 from ckpt.formats.text import quoted
 from ckpt.migrate.comparison import Comparison
@@ -117,7 +118,7 @@ def migrate_transform_with_state(
     *,
     to: str,
     storage_options: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     operator: int | None = None,
     format: Format | str = Format.PARQUET,
     api: Api | str = Api.PANDAS,

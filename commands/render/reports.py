@@ -1,13 +1,14 @@
 """A report of a command: exit code, page and document."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
+from ckpt.model import BatchAt
 from ckpt.texts import mask_secrets
 
-from .blocks import Block, Page, change_texts, page_of
+from .blocks import Block, Heading, Headline, Page, change_texts, page_of
 from .keys import Keys, as_json, derive
 
 Record = TypeVar("Record")
@@ -63,6 +64,12 @@ class Report(Generic[Record]):
         """For people: blocks, which a layout turns into text."""
         return page_of(*(part(self.record) for part in self.parts))
 
+    def whole_page(self) -> Page:
+        """The page, with how each batch that was named by a time was found."""
+        page, said = self.page(), dict.fromkeys(batch.says for batch in _find_by_time(self, 5))
+        end = next((i for i, part in enumerate(page, 1) if any(isinstance(block, Headline) for block in part)), 0)
+        return page_of(*page[:end], (Heading("Time", text) for text in said if end), *page[end:])
+
     def comment(self) -> Page:
         """For a pull request, whose readers want the outcome."""
         return self.page()
@@ -71,4 +78,15 @@ class Report(Generic[Record]):
         """For a browser: a document without the secrets in it. Raises CkptError where a package is missing."""
         from .html import html  # fills templates, which no other form needs
 
-        return html(change_texts(self.page(), mask_secrets))
+        return html(change_texts(self.whole_page(), mask_secrets))
+
+
+def _find_by_time(value: object, depth: int) -> Iterator[BatchAt]:
+    """Find the batches in what a call has returned, and in its parts, that were named by a time."""
+    if isinstance(value, BatchAt):
+        yield value
+    elif depth and is_dataclass(value):
+        for field in fields(value):
+            yield from _find_by_time(getattr(value, field.name), depth - 1)
+    elif depth and isinstance(value, tuple):
+        yield from _find_by_time(next(iter(value), None), depth - 1)

@@ -36,6 +36,7 @@ EXCEPTIONS = {
     ("preflight", "fix"): "for an init container, which runs no Python",
     ("preflight", "backup"): "with --fix",
     ("preflight", "grace"): "with --fix",
+    ("rewind", "to_time"): "in Python a time is a value of ``to_batch``",
     ("evolve", "in_place"): "in Python: without ``new``",
     ("evolve", "output_mode"): "of a query that is a data frame",
     ("sql", "to"): "the answer of a terminal as a file; in Python it is a value",

@@ -28,6 +28,7 @@ from ckpt.checkpoint.sources.ends import RequestedEnd, parse_json
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView, kind_of, source_ranges, source_views
 from ckpt.checkpoint.sources.starts import NOT_READ, StartFacts
+from ckpt.checkpoint.times import BatchOrTime, find_batch
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Json, Kind, Location, Unreadable
@@ -87,7 +88,7 @@ class Positions(Value):
 
 
 def offsets_show(
-    checkpoint: Location, *, storage_options: Mapping[str, str] | None = None, batch: int | None = None
+    checkpoint: Location, *, storage_options: Mapping[str, str] | None = None, batch: BatchOrTime | None = None
 ) -> Positions:
     """Show the offsets of each source in a batch, as ``ckpt offsets show`` does.
 
@@ -108,12 +109,14 @@ def offsets_show(
     return find_positions(open_storage(uri, storage_options or {}), batch)
 
 
-def find_positions(storage: Storage, batch: int | None = None) -> Positions:
+def find_positions(storage: Storage, batch: BatchOrTime | None = None) -> Positions:
     """Find the positions in an open storage; reads the complete offset and commit logs, and writes nothing."""
     checkpoint = read_checkpoint(storage, batches=0)
     inspection = inspect(checkpoint)
     offsets = checkpoint.offsets
-    chosen = next((i for i in reversed(offsets.ids) if offsets.readable(i)), None) if batch is None else batch
+    chosen = find_batch(checkpoint, batch)
+    if chosen is None:
+        chosen = next((i for i in reversed(offsets.ids) if offsets.readable(i)), None)
     refused = _refuse(checkpoint, chosen)
     if chosen is None or refused is not None:
         return Positions(inspection, chosen, refused=refused)
@@ -258,7 +261,7 @@ def offsets_import(
         raise UsageError.of("name the file that {export} wrote", export=call("offsets_export"))
     offsets = {} if document is None else _rename_topics(_parse_document(document), topic or {})
 
-    def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
+    def ask(_: Checkpoint, views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         ends = {}
         for view in _match_sources(views, offsets):
             check_settable(view)

@@ -12,6 +12,7 @@ of L must not be before its start.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from os import fspath
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
@@ -42,6 +43,8 @@ from ckpt.formats.names import CompactibleLog
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
+from ckpt.live.ends import ask_end, find_place
+from ckpt.live.kind import SourceRequest
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.findings import Forecast
@@ -49,7 +52,7 @@ from ckpt.restart.sinks import AnySink, Ids, OnSinks, Seen, effect, list_sinks
 from ckpt.storage import Storage
 from ckpt.versions import Spark
 
-Ask = Callable[[Sequence[SourceView]], Mapping[int, RequestedEnd]]
+Ask = Callable[[Checkpoint, Sequence[SourceView]], Mapping[int, RequestedEnd]]
 """A function that chooses the new end of each source; raises UsageError, or NoWay."""
 
 
@@ -109,7 +112,7 @@ def _move_source(source: BatchSource, new: RequestedEnd) -> Moved:
     except CannotEndThere as error:
         raise NoWay(str(error)) from error
     ahead, back = (tuple(SourceRange(view.index, *span) for span in spans) for spans in (moved.ahead, moved.back))
-    return Moved(source, new, ahead, back, moved.warnings)
+    return Moved(source, new, ahead, back, (*new.said, *moved.warnings))
 
 
 def check_settable(view: SourceView) -> None:
@@ -168,11 +171,13 @@ def offsets_set(
     *,
     storage_options: Mapping[str, str] | None = None,
     source: int | None = None,
-    to: Json = None,
+    to: Json | datetime = None,
+    only: Sequence[str] = (),
     shift: Sequence[str] = (),
     expect_batch: int | None = None,
     spark: Sequence[Spark | str] = (),
     sink: str | None = None,
+    source_options: Mapping[int, Mapping[str, str]] | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[OffsetsPlan]:
     """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
@@ -182,15 +187,19 @@ def offsets_set(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         source: The index of the source; needed where the query has several.
         to: Its new end, in the form in which ``offsets_show`` has it, or as the JSON text of that. A partition of
-            Kafka given as null is left out, and read from its beginning.
+            Kafka given as null is left out, and read from its beginning. Of Kafka and Delta also ``earliest``,
+            ``latest``, or the time of the first row that is read next (without a zone UTC): the source is asked.
+        only: With such a place, the topics, or partitions as ``topic/partition``, that move.
         shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
         expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
         spark: The Spark versions that the query may be started with; none named is all.
         sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
+        source_options: Options of the readers by source, as ``inspect`` takes them: where to ask.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        SourceError: The source cannot be asked.
         UsageError: A URI, offset or option is wrong, or the backup would be inside the checkpoint.
 
     >>> plan, receipt = ckpt.offsets_set("sample_checkpoints/kafka-4.2", shift=["orders/0=-10"])
@@ -201,17 +210,27 @@ def offsets_set(
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and (to is None) != bool(shift):
         raise UsageError.of("say where the next batch begins: give {--to} or {--shift}, one of the two")
-    value = parse_json(to, words("{--to}")) if isinstance(to, str) else to
-    new = json.dumps(to) if to is not None and not isinstance(to, str) else to
+    place = find_place(to)
+    if only and place is None:
+        raise UsageError.of("{--only} goes with {--to=earliest}, {--to=latest} or a time")
+    value = None if isinstance(to, datetime) else to
+    if isinstance(value, str) and place is None:
+        value = parse_json(value, words("{--to}"))
+    new = to if to is None or isinstance(to, str) else json.dumps(to, default=str)
     request = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
 
-    def ask(views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
+    def ask(checkpoint: Checkpoint, views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
+        if place is not None:
+            options = (source_options or {}).get(view.index, {})
+            return {view.index: ask_end(SourceRequest(checkpoint, view, options, storage_options or {}), place, only)}
         new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, words("{--to}"))
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
         planned = plan_offsets(OffsetsPlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
+        if place is not None and planned.moved:  # what is applied is what was shown
+            planned = replace(planned, asked=request.but(to=planned.moved[0].new.text))
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
     return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)
@@ -229,7 +248,8 @@ def plan_offsets(
     inspection = inspect(read_checkpoint(storage, batches=0), versions)
     try:
         sources = _list_sources(inspection.checkpoint)
-        changes = _move_sources(sources, ask, batch)
+        new = ask(inspection.checkpoint, [source.view for source in sources])
+        changes = _move_sources(sources, new, batch)
     except NoWay as error:
         return kind(inspection=inspection, needed=True, refused=str(error), asked=request)
     latest, committed = sources[0].batch, sources[0].committed
@@ -253,14 +273,16 @@ def plan_offsets(
     return replace(plan, warnings=tuple(_warn(plan)), any_sink=_describe_sinks(plan))
 
 
-def _move_sources(sources: Sequence[BatchSource], ask: Ask, batch: int | None) -> tuple[Moved, ...]:
+def _move_sources(
+    sources: Sequence[BatchSource], new: Mapping[int, RequestedEnd], batch: int | None
+) -> tuple[Moved, ...]:
     """Move the sources that get another end. Raises NoWay, or UsageError."""
     if batch not in (None, sources[0].batch):
         raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: look at the new plan first")
     changes = tuple(
-        _move_source(sources[index], new)
-        for index, new in sorted(ask([source.view for source in sources]).items())
-        if new.value != sources[index].view.offset or new.left_out
+        _move_source(sources[index], end)
+        for index, end in sorted(new.items())
+        if end.value != sources[index].view.offset or end.left_out
     )
     _check_readers(sources, changes)
     return changes

@@ -38,6 +38,7 @@ from ckpt.checkpoint.sources.registry import offsets_of, source_ranges
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
+from ckpt.checkpoint.times import BatchOrTime, find_batch
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import format_offset_log, plan_before
 from ckpt.inspection.inspection import Inspection, inspect
@@ -220,7 +221,7 @@ class RewindPlan(ChangePlan):
 
 def plan_rewind(
     storage: Storage,
-    to_batch: int | None,
+    to_batch: BatchOrTime | None,
     replayed: Replayed = Replayed.SAME,
     inspection: Inspection | None = None,
     others: Sequence[FileStep] = (),
@@ -232,7 +233,7 @@ def plan_rewind(
     """
     inspection = inspection or inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
-    batches = list_possible_targets(checkpoint, replayed)
+    batches, to_batch = list_possible_targets(checkpoint, replayed), find_batch(checkpoint, to_batch)
     if to_batch is None:
         raise UsageError.of("name the last batch to keep with {--to-batch}: {choices}", choices=_spell_batches(batches))
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=to_batch, replayed=replayed, possible=batches)

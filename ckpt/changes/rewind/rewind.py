@@ -23,6 +23,7 @@ from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import StorageError, UsageError, parse_choice
 from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
@@ -43,7 +44,7 @@ def rewind(
     checkpoint: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
-    to_batch: int | None = None,
+    to_batch: BatchOrTime | None = None,
     to_sink_version: int | str | None = None,
     restore_sink: bool = False,
     replay: Replayed | str = Replayed.SAME,
@@ -55,7 +56,8 @@ def rewind(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        to_batch: The last batch that counts; required, or a version, unless an earlier rewind is undone.
+        to_batch: The last batch that counts, or a time at which it was the newest committed one (without a zone UTC);
+            required, or a version, unless an earlier rewind is undone.
         to_sink_version: A version of the Delta table ``sink``, a snapshot of the Iceberg table, or a time in ISO 8601:
             the last batch that counts is the one that the table had then. The plan is applied once the table is there.
         restore_sink: Restore that table first: a Delta table on a local disk, S3 or HDFS, or an Iceberg table by its

@@ -116,7 +116,9 @@ class DeltaKind(SourceKind[DeltaOffset]):
             raise CannotEndThere(say("delta_begin_not_known", batch=latest.batch))
         if start is not None and to.version <= start.last_read:
             raise CannotEndThere(say("delta_before_batch", batch=latest.batch, version=start.version))
-        return move_along(latest, new, latest.offset.version, to.version, BOOK.text("delta_not_asked"))
+        return move_along(
+            latest, new, latest.offset.version, to.version, *(() if new.said else (BOOK.text("delta_not_asked"),))
+        )
 
 
 def _check_fit(old: DeltaOffset, to: DeltaOffset) -> None:

@@ -110,7 +110,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
                     left_out.add((topic, int(key)))
                 else:
                     kept[topic, int(key)] = _parse_offset(f"{one_line(topic)}/{key}", offset, what)
-        return RequestedEnd(_write_sorted(kept), frozenset(left_out))
+        return RequestedEnd(write_sorted(kept), frozenset(left_out))
 
     def shift_end(self, offset: KafkaOffset, shifts: Sequence[str]) -> RequestedEnd:
         moved = dict(offset.partitions)
@@ -120,14 +120,14 @@ class KafkaKind(SourceKind[KafkaOffset]):
                 raise UsageError(BOOK.text("kafka_no_shift", word=one_line(word)))
             part = shift["topic"], int(shift["partition"])
             if part not in moved:
-                raise UsageError(BOOK.text("kafka_no_such_partition", word=one_line(word), names=_list(moved)))
+                raise UsageError(BOOK.text("kafka_no_such_partition", word=one_line(word), names=list_parts(moved)))
             if moved[part] != offset.partitions[part]:
-                raise UsageError(BOOK.text("kafka_shift_twice", names=_list([part])))
+                raise UsageError(BOOK.text("kafka_shift_twice", names=list_parts([part])))
             moved[part] += int(shift["by"])
             if not 0 <= moved[part] <= LONG:
                 now = offset.partitions[part]
                 raise UsageError(BOOK.text("kafka_shift_too_far", word=one_line(word), end=moved[part], now=now))
-        return RequestedEnd(_write_sorted(moved))
+        return RequestedEnd(write_sorted(moved))
 
     def move_end(self, latest: LatestEnd[KafkaOffset], new: RequestedEnd) -> MovedEnd:
         requested = self.decode(new.value)
@@ -142,11 +142,11 @@ class KafkaKind(SourceKind[KafkaOffset]):
             low = [part for part in to if to[part] < start.get(part, 0)]
             if to.keys() != before.keys() or low:
                 name = "kafka_before_start" if low else "kafka_other_partitions"
-                raise CannotEndThere(say(name, batch=latest.batch, names=_list(low)))
+                raise CannotEndThere(say(name, batch=latest.batch, names=list_parts(low)))
         skipped = [_span({part: old.get(part, 0) for part in ahead}, ahead)] if ahead else []
         repeated = [_span({part: to[part] for part in back}, back)] if back else []
         if new.left_out:
-            repeated.append((None, _write_sorted({part: old[part] for part in new.left_out})))
+            repeated.append((None, write_sorted({part: old[part] for part in new.left_out})))
         return MovedEnd(tuple(skipped), tuple(repeated), tuple(_warn(before.keys(), to.keys(), new)))
 
 
@@ -189,20 +189,21 @@ def _check_named(index: int, old: Set[Partition], to: Set[Partition], left_out: 
     """Refuse a new end that leaves out partitions silently, or all of them."""
     unknown = sorted(left_out - old)
     if unknown:
-        raise CannotEndThere(say("kafka_not_there", names=_list(unknown), source=index))
+        raise CannotEndThere(say("kafka_not_there", names=list_parts(unknown), source=index))
     missing = sorted(old - to - left_out)
     if missing:
-        raise CannotEndThere(say("kafka_left_out", names=_list(missing)))
+        raise CannotEndThere(say("kafka_left_out", names=list_parts(missing)))
     if not to:
         raise CannotEndThere(say("kafka_none_left"))
 
 
 def _warn(old: Set[Partition], to: Set[Partition], new: RequestedEnd) -> Iterator[Words]:
-    yield BOOK.text("kafka_not_asked")
+    if not new.said:
+        yield BOOK.text("kafka_not_asked")
     for topic, name in new.renamed.items():
         yield BOOK.text("kafka_renamed", new=one_line(name), topic=one_line(topic))
     if new.left_out:
-        yield BOOK.text("kafka_from_beginning", names=_list(sorted(new.left_out)))
+        yield BOOK.text("kafka_from_beginning", names=list_parts(sorted(new.left_out)))
     before, after = ({topic for topic, _ in partitions} for partitions in (old, to))
     if after - before:
         yield BOOK.text("kafka_subscribe", topics=one_line(", ".join(sorted(after - before))))
@@ -217,15 +218,16 @@ def _write_topics(partitions: Mapping[Partition, int]) -> dict[str, Json]:
     return dict(topics)
 
 
-def _write_sorted(partitions: Mapping[Partition, int]) -> dict[str, Json]:
+def write_sorted(partitions: Mapping[Partition, int]) -> dict[str, Json]:
+    """Write offsets of partitions as the log has them, in the order of their names."""
     return _write_topics(dict(sorted(partitions.items())))
 
 
 def _span(begin: Mapping[Partition, int], end: Mapping[Partition, int]) -> Span:
-    return _write_sorted(begin), _write_sorted(end)
+    return write_sorted(begin), write_sorted(end)
 
 
-def _list(partitions: Sequence[Partition] | Mapping[Partition, int], most: int = 5) -> str:
+def list_parts(partitions: Sequence[Partition] | Mapping[Partition, int], most: int = 5) -> str:
     """Name partitions in a few words: ``orders/0, orders/1 and 3 more``."""
     shown = [f"{topic}/{partition}" for topic, partition in sorted(partitions)]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""

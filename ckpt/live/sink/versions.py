@@ -8,12 +8,12 @@ alone, and so has forgotten them.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import accumulate
 from os import path as os_path
 from typing import Annotated
 
 from ckpt.advice import Words, words
+from ckpt.checkpoint.times import parse_time, read_time
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.formats.deltalog import Commit, read_commit_info, version_of
 from ckpt.formats.iceberg import IcebergSnapshot, IcebergTable
@@ -90,10 +90,9 @@ def _choose(wanted: str, times: Mapping[int, int]) -> int:
             raise _refuse(wanted, f"the table has no such version; it has {_spell(times)}")
         return int(wanted)
     try:
-        moment = datetime.fromisoformat(wanted)
-    except ValueError:
+        until, _ = read_time(parse_time(wanted))
+    except UsageError:
         raise _refuse(wanted, "write a number, or a time such as 2026-05-31T07:30:00Z") from None
-    until = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
     earlier = [version for version, time_ms in times.items() if time_ms <= until]
     if not earlier:
         raise _refuse(wanted, f"the table has no version of that time; it has {_spell(times)}")
@@ -111,7 +110,7 @@ def _spell(times: Mapping[int, int]) -> str:
 def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, log: SinkLog) -> SinkVersion:
     files = storage.list_level(DELTA_LOG).files
     versions = {version: name for name in files if (version := version_of(name)) is not None}
-    number = _choose(wanted, _read_times(storage, versions, files))
+    number = _choose(wanted, find_version_times(storage))
     then = read_delta_sink(uri, storage, until=number)
     if then.unknown is not None:
         raise _refuse(wanted, f"that version of the table cannot be read any more: {then.unknown}")
@@ -155,11 +154,13 @@ def _write_restore(uri: str, version: int) -> str:
     return f"RESTORE TABLE delta.`{table.replace('`', '``')}` TO VERSION AS OF {version}"
 
 
-def _read_times(storage: Storage, versions: Mapping[int, str], files: Mapping[str, FileInfo]) -> dict[int, int]:
+def find_version_times(storage: Storage) -> dict[int, int]:
     """Read when each version was written (``DeltaHistoryManager``): as it says, or when its file was modified.
 
     The times of files are made to grow with the versions.
     """
+    files = storage.list_level(DELTA_LOG).files
+    versions = {version: name for name in files if (version := version_of(name)) is not None}
     ordered = sorted(versions)
     heads = storage.read_many(ReadRequest(f"{DELTA_LOG}/{versions[version]}", 0, _HEAD) for version in ordered)
     recorded = [_find_time(head) if isinstance(head, bytes) else None for head in heads]

@@ -14,6 +14,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, kind_of, offsets_of, source_ranges
 from ckpt.checkpoint.sources.starts import StartingPoint
 from ckpt.checkpoint.state.ranges import Ranges, contains, intersect, ranges_of
+from ckpt.checkpoint.times import BatchOrTime, find_batch
 from ckpt.errors import parse_choice
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.live.sink.reader import find_kind
@@ -153,7 +154,7 @@ def handoff(
     checkpoint: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     sink: str | None = None,
     snippet: Language | str | None = None,
 ) -> Handoff:
@@ -184,7 +185,7 @@ def handoff(
     kind = find_kind(sink, fspath(checkpoint), storage_options)
     read = read_checkpoint(storage, batches=0)  # 0: the complete logs
     inspection, possible = inspect(read), _find_possible(read)
-    chosen = _choose_batch(read, possible) if batch is None else batch
+    chosen = _choose_batch(read, possible) if batch is None else find_batch(read, batch)
     refused = _refuse(read, chosen, possible)
     log = read.offsets.readable(chosen)
     if chosen is None or log is None or refused is not None:

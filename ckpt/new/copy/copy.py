@@ -11,6 +11,7 @@ from typing import Annotated
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import NotFound, StorageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
@@ -66,7 +67,7 @@ def copy(
     *,
     storage_options: Mapping[str, str] | None = None,
     to_storage_options: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     new_id: bool = False,
     plan: bool = False,
     deep: bool = False,
@@ -132,7 +133,7 @@ def copy_selected(
     storage: Storage,
     placing: Placing,
     new: NewCheckpoint,
-    batch: int | None,
+    batch: BatchOrTime | None,
     check: Callable[[], None] = lambda: None,
 ) -> CheckpointCopy:
     """Select the files of a checkpoint, and write them to its place; nothing is left of it where that fails.

@@ -21,6 +21,7 @@ from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.folders import LOGS, SSTS, find_store_partitions
 from ckpt.checkpoint.state.load import load_stores
 from ckpt.checkpoint.state.read_steps import run
+from ckpt.checkpoint.times import BatchOrTime, find_batch
 from ckpt.errors import CkptError
 from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sidecars import shown_name
@@ -96,7 +97,7 @@ class Selection:
 
 
 def select_files(
-    storage: Storage, to: str, batch: int | None = None, *, damaged: bool = False, stated: bool = False
+    storage: Storage, to: str, batch: BatchOrTime | None = None, *, damaged: bool = False, stated: bool = False
 ) -> Selection:
     """Choose the batch and its files; nothing is written, and of state only what names other files is read.
 
@@ -105,7 +106,7 @@ def select_files(
     after it would fail. ``stated``: state of old Spark keeps no schema, so that no start is forecast.
     """
     checkpoint = read_checkpoint(storage, batches=0)
-    chosen = _choose_batch(checkpoint, batch)
+    chosen = _choose_batch(checkpoint, find_batch(checkpoint, batch))
     if (lost := name_lost_part(checkpoint, chosen)) is not None:
         raise CannotCopy(f"{checkpoint.uri}: a copy as of batch {chosen} would not be as the query was then: {lost}")
     offsets = checkpoint.offsets

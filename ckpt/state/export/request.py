@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypedDict
 
 from ckpt.advice import Words
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import UsageError, parse_choice
 from ckpt.state.book import BOOK
 from ckpt.state.export.targets import ExportTarget, Format, Mode, check_place, check_types, choose_target
@@ -43,8 +44,8 @@ class ExportOptions(TypedDict, total=False):
     format: Format | str
     mode: Mode | str
     shape: Shape | str
-    batch: int | None
-    changes_from: int | None
+    batch: BatchOrTime | None
+    changes_from: BatchOrTime | None
     operator: int | None
     store: str | None
     side: str | None
@@ -74,8 +75,8 @@ class ExportRequest:
     format: Format = Format.PARQUET
     mode: Mode = Mode.ERROR  # what becomes of data that is there already
     shape: Shape = Shape.FLAT
-    batch: int | None = None  # the state as of this batch; None is the newest committed
-    changes_from: int | None = None  # what the batches from this one to ``batch`` changed, instead of the state
+    batch: BatchOrTime | None = None  # the state as of this batch; None is the newest committed
+    changes_from: BatchOrTime | None = None  # what the batches from this one to ``batch`` changed, instead of the state
     operator: int | None = None
     store: str | None = None  # of a join
     side: str | None = None  # of a join: left or right

@@ -8,6 +8,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.state.book import BOOK
@@ -22,7 +23,7 @@ from ckpt.state.reading.reading import StateRequest, choose
 def read_state_arrow(
     checkpoint: Location,
     *,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     shape: str = "flat",
     partition_id: bool = False,
     jobs: int | None = None,
@@ -63,7 +64,7 @@ def read_state_arrow(
 def read_state_batches(
     checkpoint: Location,
     *,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     shape: str = "flat",
     partition_id: bool = False,
     jobs: int | None = None,

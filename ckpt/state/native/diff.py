@@ -11,6 +11,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 import pyarrow as pa
 
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
@@ -74,8 +75,8 @@ def state_diff(
     other: Location | None = None,
     *,
     storage_options: Mapping[str, str] | None = None,
-    from_batch: int | None = None,
-    to_batch: int | None = None,
+    from_batch: BatchOrTime | None = None,
+    to_batch: BatchOrTime | None = None,
     limit: int = 20,
     jobs: int | None = None,
     engine: Runner | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 import numpy as np
 import pyarrow as pa
 
+from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import UsageError
 from ckpt.formats.rows.arrow import whole
 from ckpt.model import Json, Location
@@ -94,7 +95,7 @@ def state_show(
     checkpoint: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     key: Mapping[str, str | None] | None = None,
     limit: int = 20,
     jobs: int | None = None,
@@ -168,7 +169,7 @@ def state_count(
     checkpoint: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     key: Mapping[str, str | None] | None = None,
     jobs: int | None = None,
     engine: Runner | None = None,
@@ -271,7 +272,7 @@ def state_keys(
     checkpoint: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
-    batch: int | None = None,
+    batch: BatchOrTime | None = None,
     limit: int = 20,
     jobs: int | None = None,
     engine: Runner | None = None,

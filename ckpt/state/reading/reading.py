@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from ckpt.advice import Option, Words, join, plain, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
+from ckpt.checkpoint.times import BatchOrTime, find_batch
 from ckpt.errors import CkptError, UsageError
 from ckpt.formats.statefiles import JOIN_COUNTS
 from ckpt.formats.types import fields_of, struct_of
@@ -58,8 +60,8 @@ class StateRequest:
     checkpoint: str
     wanted: RequestedPart = field(default_factory=RequestedPart)
     all_units: bool | None = None  # None: the caller has no such option, so no message names it
-    batch: int | None = None  # None: the newest committed
-    changes_from: int | None = None  # a change feed from this batch up to ``batch``
+    batch: BatchOrTime | None = None  # None: the newest committed
+    changes_from: BatchOrTime | None = None  # a change feed from this batch up to ``batch``
     lost: frozenset[tuple[int, int]] | None = None  # of a salvage, whose batch is named: operators and partitions
     only_count: bool = False  # rows are counted, not decoded: HDFS-backed state needs no schema for that
 
@@ -97,7 +99,7 @@ def plan_readings(
     ``spark`` is the version that will read. Raises StateDamaged, UsageError, and what ``open_checkpoint`` raises.
     """
     chosen = choose(question, storage_options)
-    uri, first = chosen.checkpoint.uri, question.changes_from
+    uri, first = chosen.checkpoint.uri, find_batch(chosen.checkpoint, chosen.question.changes_from)
     for unit in chosen.units:
         if unit.oldest_spark is not None and not spark.at_least(unit.oldest_spark):
             versions = {"oldest": unit.oldest_spark, "spark": spark}
@@ -108,7 +110,7 @@ def plan_readings(
 
 
 def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
-    uri, first = chosen.checkpoint.uri, chosen.question.changes_from
+    uri, first = chosen.checkpoint.uri, find_batch(chosen.checkpoint, chosen.question.changes_from)
     mount = mount_for(chosen.checkpoint, unit, chosen.storage.read)
     return Reading(
         checkpoint=uri,
@@ -180,7 +182,10 @@ def choose(
     if storage is None:
         storage = open_storage(question.checkpoint, options)
         storage.names_only = True  # whoever reads rows meets what is damaged, and each process would look again
+    every_batch = every_batch or isinstance(question.changes_from, datetime)
     checkpoint = read_checkpoint(storage, batches=0) if every_batch else _read_at(storage, question.batch)
+    batch, first = (find_batch(checkpoint, each) for each in (question.batch, question.changes_from))
+    question = replace(question, batch=batch, changes_from=first)
     if question.wanted.schema is not None:
         stated = question.wanted.schema
         stated = read_stated_schemas(stated) if isinstance(stated, str) else stated
@@ -190,12 +195,14 @@ def choose(
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     how = {"damaged": question.lost is not None, "only_count": question.only_count}
-    batch = choose_batch(checkpoint, units, question.batch, **how)
-    return ChosenState(question, options, checkpoint, storage, units, _read_moment(checkpoint, batch))
+    chosen = choose_batch(checkpoint, units, batch, **how)
+    return ChosenState(question, options, checkpoint, storage, units, _read_moment(checkpoint, chosen))
 
 
-def _read_at(storage: Storage, batch: int | None) -> Checkpoint:
-    """Read a checkpoint so that the log files of a batch are read, however old it is."""
+def _read_at(storage: Storage, batch: BatchOrTime | None) -> Checkpoint:
+    """Read a checkpoint so that the log files of a batch are read, however old it is; for a time all."""
+    if isinstance(batch, datetime):
+        return read_checkpoint(storage, batches=0)
     checkpoint = read_checkpoint(storage)
     ids = checkpoint.offsets.ids
     if batch is None or batch in checkpoint.offsets.entries or batch not in checkpoint.offsets:
