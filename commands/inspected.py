@@ -135,7 +135,7 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     origin = document.checkpoint.written_by
     return Evidence(
         _build_checkpoint(document),
-        WrittenBy(origin.at_least, origin.at_most, origin.evidence, origin.platform),
+        WrittenBy(origin.at_least, origin.at_most, origin.evidence, origin.platform, origin.newer),
         document.batches.pattern,
         document.batches.uncommitted,
         document.batches.unplanned,

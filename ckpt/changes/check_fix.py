@@ -40,8 +40,14 @@ def check_fix(
     problem = rule.refuse(plan.inspection, after)
     if problem is not None:
         return plan.refusing(problem)
-    warnings = tuple(dict.fromkeys((*plan.warnings, *rule.warn(after), *warn_of_real_time(after))))
+    warnings = (*plan.warnings, *_warn_of_newer(plan.inspection), *rule.warn(after), *warn_of_real_time(after))
+    warnings = tuple(dict.fromkeys(warnings))
     return replace(plan, inspection_after=after, warnings=warnings)
+
+
+def _warn_of_newer(before: Inspection) -> Iterator[Words]:
+    for sign in before.written_by.newer[:1]:
+        yield BOOK.text("perhaps_newer", sign=sign)
 
 
 def warn_of_real_time(after: Inspection) -> Iterator[Words]:

@@ -10,6 +10,7 @@ from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.formats.statefiles import CHECKSUM, parse_name
 from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format, recorded_join_format
+from ckpt.restart.newer import find_newer
 from ckpt.restart.recorded_settings import bound_writer, name_versions, recorded_settings_of
 from ckpt.versions import MINORS, NEWEST, RECORDED, RULES, Spark, first_with, known_version
 
@@ -35,6 +36,7 @@ class WrittenBy:
     at_most: str | None
     evidence: tuple[str, ...]
     platform: str | None = None  # Databricks, whose features are of no version of Apache's Spark
+    newer: tuple[str, ...] = ()  # what no known version writes, such as ``commits/2 has version line v4``
 
     @property
     def oldest(self) -> Spark | None:
@@ -44,6 +46,8 @@ class WrittenBy:
     @property
     def versions(self) -> str:
         """Name them: ``Spark 3.3 to 3.5``; empty where nothing is known."""
+        if self.newer and not self.platform:
+            return f"perhaps a Spark after {NEWEST}, on which the query continues"
         return self.platform or name_versions(self.at_least, self.at_most)
 
     @property
@@ -65,7 +69,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     evidence = sorted(what for what, version in proofs.items() if version == at_least)
     if at_least is not None and at_most is not None and MINORS.index(at_most) < MINORS.index(at_least):
         at_most = None  # a preview of the next version, or older batches are of a newer one
-    return WrittenBy(at_least, at_most, tuple(evidence))
+    return WrittenBy(at_least, at_most, tuple(evidence), newer=find_newer(checkpoint))
 
 
 def _find_databricks(checkpoint: Checkpoint) -> WrittenBy | None:

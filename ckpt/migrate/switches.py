@@ -57,7 +57,7 @@ NEEDS = (
     "sources: Kafka, without the options maxOffsetsPerTrigger and minPartitions",
     "sink: Kafka, foreach or the console",
     'output mode: update. Trigger: realTime="5 minutes" (5 seconds at least)',
-    "state: aggregations and dropDuplicates only, with Spark 4.3 or later",
+    "state: aggregations, dropDuplicates and transformWithState in Scala or Java only, with Spark 4.3 or later",
     "a slot of Spark for each partition of the sources and each shuffle partition, all at once",
 )
 """Demands of real-time mode on the query, which no file of a checkpoint shows."""

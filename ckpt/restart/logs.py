@@ -10,6 +10,7 @@ from ckpt.model import CommitLog, Fault, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Forecast
+from ckpt.restart.newer import advise_newer, newer_log, newer_value
 from ckpt.restart.recorded_settings import find_refused
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.settings import CHECKPOINT_FORMAT, JOIN_FORMAT, SHUFFLE_PARTITIONS, SOURCE_EVOLUTION
@@ -54,9 +55,10 @@ def _check_log_file(
     version = entry.version if entry is not None else None
     if version is not None and version > newest:
         reads = f"Spark {start.spark} reads at most v{newest}"
-        reads = "no known Spark version reads that" if remedies.nobody_reads(version) else reads
+        newer = newer_log(path.partition("/")[0], version)
+        reads = "no known Spark version reads that" if newer else reads
         detail = f"its version line is v{version}, and {reads}"
-        advice = remedies.newer_version(version, start.checkpoint)
+        advice = advise_newer(start.checkpoint, f"v{version} there") if newer else None
         return start.fails(diagnoses.logs.NEWER_LOG_VERSION, path, detail, messages.NEWER_VERSION, advice)
     if (doubt := start.doubts(path, entry)) is not None:
         return doubt
@@ -162,8 +164,11 @@ def recorded_settings(start: Start) -> Forecast | None:
     """``OffsetSeqMetadata.setSessionConf`` puts the settings of the latest offsets into the session."""
     path = f"{OFFSETS}/{start.latest}"
     for name, value in find_refused(start.checkpoint, start.spark):
-        detail = f"it records {name}={quoted(value)}, which Spark {start.spark} does not take"
-        return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, None)
+        newer = newer_value(name, value)
+        takes = "no known Spark version takes" if newer else f"Spark {start.spark} does not take"
+        detail = f"it records {name}={quoted(value)}, which {takes}"
+        advice = advise_newer(start.checkpoint, f"{name}={quoted(value)}") if newer else None
+        return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, None, advice)
     evolves = start.checkpoint.conf.get(SOURCE_EVOLUTION, "").strip().lower() == "true"
     names = [source.name for source in start.end.sources] if start.end is not None else []  # Spark numbers the others
     unnamed = any(name is None or name.isdecimal() for name in names)
@@ -173,8 +178,11 @@ def recorded_settings(start: Start) -> Forecast | None:
     recorded, newest = recorded_join_format(start.checkpoint), start.rules.newest_join_format
     if recorded <= newest:
         return None
-    detail = f"it records {JOIN_FORMAT}={recorded}, and Spark {start.spark} knows at most {newest}"
-    return start.fails(diagnoses.logs.NEWER_SETTING, path, detail, JOIN_FORMAT)
+    newer = newer_value(JOIN_FORMAT, str(recorded))
+    knows = "no known Spark version has that" if newer else f"Spark {start.spark} knows at most {newest}"
+    detail = f"it records {JOIN_FORMAT}={recorded}, and {knows}"
+    advice = advise_newer(start.checkpoint, f"{JOIN_FORMAT}={recorded}") if newer else None
+    return start.fails(diagnoses.logs.NEWER_SETTING, path, detail, JOIN_FORMAT, advice)
 
 
 def recorded_join_format(checkpoint: Checkpoint) -> int:

@@ -51,6 +51,7 @@ NO_END_OFFSETS = "Batch {} was committed without end epoch offsets"  # Continuou
 REAL_TIME_FORMAT_1 = "CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 REAL_TIME_SOURCE = "INPUT_STREAM_NOT_SUPPORTED"
 REAL_TIME_OPERATOR = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+REAL_TIME_IN_PYTHON = "STDS_FAILED_TO_READ_OPERATOR_METADATA"  # transformWithState in Python, on 4.3.0
 REAL_TIME_NO_END = "latestPartitionOffsets should be set"  # KafkaMicroBatchStream: batch L is to run, and c is later
 SOURCES_UNNAMED = "All sources should be named"  # MicroBatchExecution
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import source_views
-from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.formats.operators import AGGREGATIONS, IN_PYTHON, OperatorName
 from ckpt.model import Kind, Unreadable
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
@@ -22,8 +22,8 @@ from ckpt.restart.logs import latest_commit
 from ckpt.restart.start import Start
 
 REFUSED_SOURCES = frozenset({SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH})
-OPERATORS = AGGREGATIONS | {OperatorName.DEDUPLICATION}
-"""The stateful operators that real-time mode of 4.3 has."""
+OPERATORS = AGGREGATIONS | {OperatorName.DEDUPLICATION, OperatorName.TRANSFORM}
+"""The stateful operators in the allow-list of 4.3 (``RealTimeModeAllowlist``): transformWithState in Python is not."""
 
 
 def refuse_real_time(start: Start) -> Forecast | None:
@@ -44,7 +44,8 @@ def refuse_real_time(start: Start) -> Forecast | None:
     for operator in start.checkpoint.operators:
         if operator.name is not None and operator.name not in OPERATORS:
             detail = f"operator {operator.id} is {operator.name}, which real-time mode does not have"
-            return _refuse(start, f"{STATE}/{operator.id}", detail, messages.REAL_TIME_OPERATOR)
+            says = messages.REAL_TIME_IN_PYTHON if operator.name in IN_PYTHON else messages.REAL_TIME_OPERATOR
+            return _refuse(start, f"{STATE}/{operator.id}", detail, says)
     return None
 
 

@@ -24,7 +24,6 @@ from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Finding, Severity
 from ckpt.storage.locations import is_of_one_host, local_path
 from ckpt.texts import quote_path, span
-from ckpt.versions import RULES
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
@@ -172,19 +171,6 @@ def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> Advice:
     """For planned batches that no start comes back to."""
     which = span("batch", lost[0], lost[-1])
     return BOOK.advise("read_never_run" if checkpoint.commits.ids else "put_back_commits", which=which)
-
-
-def nobody_reads(version: int) -> bool:
-    """Tell whether no known Spark version has log files with such a version line."""
-    return version > max(max(rules.newest_offset_log, rules.newest_commit_log) for rules in RULES.values())
-
-
-def newer_version(version: int, checkpoint: Checkpoint) -> Advice | None:
-    """For a version line that no Spark version is known to read; None leaves it to the diagnosis."""
-    if not nobody_reads(version):
-        return None
-    name = "newer_spark_or_repair" if checkpoint.offsets.latest else "newer_spark_or_put_back"  # nothing is before it
-    return BOOK.advise(name, newest=list(RULES)[-1], version=version)
 
 
 def contradicting_setting(checkpoint: Checkpoint) -> str | None:

@@ -35,6 +35,7 @@ class WrittenByKeys(Keys):
     platform: Annotated[
         str | None, "whose it is, such as `Databricks Runtime 18.0`, if it is of no version of Apache's Spark"
     ] = None
+    newer: tuple[Annotated[str, "what no known version writes: a newer one may have"], ...] = ()
 
 
 class CheckpointKeys(Keys):

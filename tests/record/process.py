@@ -43,6 +43,7 @@ WITH_TIME = {**SMALL, "spark__sql__timeType__enabled": "true"}
 ROLES = {
     "restart": Role("tests.restart.oracle.starts:answer", ORACLE),
     "real-time": Role("tests.restart.realtime.starts:answer", ORACLE, SIX_CORES),
+    "real-time-processor": Role("tests.restart.realtime.processor:answer", ORACLE, SIX_CORES),
     "continuous": Role("tests.restart.continuous.starts:answer", ORACLE, SIX_CORES),
     "continued": Role("tests.restart.oracle.starts:continue_on", ORACLE),
     "changes": Role("tests.changes.oracle.histories:answer", conf=BUSY),

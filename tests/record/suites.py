@@ -9,6 +9,7 @@ from tests.record.suite import Suite
 MODULES = {
     "restart": "tests.restart.oracle.record:SUITE",
     "real-time": "tests.restart.realtime.record:SUITE",
+    "real-time-processor": "tests.restart.realtime.processor:SUITE",
     "continuous": "tests.restart.continuous.record:SUITE",
     "pipelines": "tests.restart.pipelines.record:SUITE",
     "repair-async": "tests.changes.fixes.async_gap.oracle.record:SUITE",

@@ -38,6 +38,8 @@ def advise_instead(plan: RepairPlan) -> Advice:
     if elsewhere is not None:
         return elsewhere.mark_stop()
     others = cures[0].without_repairs().steps if cures else ()
+    if others and inspection.written_by.newer:
+        return advise(others[0].or_(*others[1:], *advise_put_back(inspection))).mark_stop()
     first, *left = [*advise_put_back(inspection), *(others or tuple(_advise_without_copy(inspection)))]
     return advise(first.or_(*left)).mark_stop(only_copy=not others)
 

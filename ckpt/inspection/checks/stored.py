@@ -29,6 +29,7 @@ from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
+from ckpt.restart.newer import find_unknown_settings, name_setting
 from ckpt.restart.remedies import can_rewind, repair_offsets, topic_switch_planned
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
@@ -298,6 +299,13 @@ def measure_snapshot_lag(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(diagnoses.state.SNAPSHOT_LAG, f"state/{operator.id}", detail)
 
 
+def find_newer_spark(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find settings that no known Spark records: a start leaves them out. What fails a start says so itself."""
+    if names := find_unknown_settings(checkpoint):
+        detail = f"it records {', '.join(name_setting(checkpoint, name) for name in names[:5])}"
+        yield Finding(diagnoses.logs.PERHAPS_NEWER, f"{OFFSETS}/{checkpoint.offsets.latest}", detail)
+
+
 def find_missing_metadata(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find operators without metadata, as Spark before 4.0 leaves them."""
     without = [operator.id for operator in checkpoint.operators if not operator.has_metadata]
@@ -507,6 +515,7 @@ _CHECKS = (
     find_moved_joins,
     find_abandoned_timeline,
     measure_snapshot_lag,
+    find_newer_spark,
     find_missing_metadata,
     find_unreadable,
     find_missing_state,

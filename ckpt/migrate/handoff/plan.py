@@ -91,6 +91,8 @@ def _warn(inspection: Inspection, batch: int, *, state_readable: bool) -> Iterat
     """Give other warnings about continuing after a batch, also of rows that the old query had skipped before it."""
     checkpoint = inspection.checkpoint
     yield BOOK.text("handoff_stop")
+    for sign in inspection.written_by.newer[:1]:
+        yield BOOK.text("handoff_newer_spark", sign=sign)
     if not state_readable:
         first = BOOK.text("handoff_repair_first", uri=checkpoint.uri) if inspection.advice.repairs else Words()
         yield BOOK.text("handoff_state_gone", batch=batch, first=first)

@@ -21,7 +21,10 @@ def answer(sample: str) -> dict[str, Any]:
     """What ckpt says of a sample now, without ckpt's own version; to be called in `tests.support.places.HERE`."""
     words = ["inspect", f"sample_checkpoints/{sample}", "--output", "json"]
     known = {spark: spark.rules for spark in map(Spark, VERSIONS)}  # so that a new version changes no answer
-    with patch("ckpt.inspection.inspection.FORECAST", tuple(known)), patch("ckpt.restart.remedies.RULES", known):
+    with (
+        patch("ckpt.inspection.inspection.FORECAST", tuple(known)),
+        patch("ckpt.restart.newer.NEWEST", max(known, key=lambda spark: spark.rank)),
+    ):
         result = invoke(*words)
     document: dict[str, Any] = json.loads(result.stdout)
     return {"exit_code": result.exit_code, **{key: value for key, value in document.items() if key != "ckpt"}}
