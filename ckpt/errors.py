@@ -26,7 +26,7 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 
 
 class CkptError(Exception):
-    """Ckpt could not do what was asked; the text is one line, fit to show, and says what would help."""
+    """Ckpt could not carry out the request. The text is one printable line that says what would help."""
 
     def __init__(self, text: str | Words = "") -> None:
         super().__init__(text)
@@ -51,7 +51,7 @@ class StorageError(CkptError):
 
 
 class NotFound(StorageError):
-    """There is nothing at a path, or no longer."""
+    """A path does not exist, or no longer exists."""
 
 
 class DiskFull(StorageError):

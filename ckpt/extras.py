@@ -26,7 +26,7 @@ def install_command(extra: str) -> str:
     """
     requirement = f"{_DISTRIBUTION}[{extra}]"
     if sys.argv and zipfile.is_zipfile(sys.argv[0]):
-        return f"this ckpt is one file, to which nothing can be added: install {quote_word(requirement)} instead"
+        return f"this ckpt is a single file that cannot be extended: install {quote_word(requirement)} instead"
     origin = _read_origin()
     url = origin.get("url", "")
     words = [quote_word(f"{requirement} @ {url}" if url else requirement)]

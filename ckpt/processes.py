@@ -104,9 +104,7 @@ class _Worker:
             message = self.pipe.recv_bytes()
         except (EOFError, OSError):
             code = self.process.wait()
-            raise CkptError.of(
-                "a process that did a part of the work ended early ({code}): try fewer {--jobs}", code=code
-            ) from None
+            raise CkptError.of("a worker process ended early ({code}): try fewer {--jobs}", code=code) from None
         if message.startswith(_REFUSED):
             module, name, text = pickle.loads(message[1:])
             raise getattr(import_module(module), name)(text)
@@ -161,9 +159,7 @@ def _send_tasks(worker: _Worker, tasks: bytes) -> None:
         worker.process.stdin.write(tasks)
         worker.process.stdin.close()
     except BrokenPipeError:
-        raise CkptError.of(
-            "a process that was to do a part of the work ended before it began: try fewer {--jobs}"
-        ) from None
+        raise CkptError.of("a worker process ended before it began: try fewer {--jobs}") from None
 
 
 def _serve() -> None:

@@ -129,11 +129,11 @@ def parse_record(kind: Any, value: Any) -> Any:
         return kind(**{name: parse_record(hints[name], value[name.rstrip("_")]) for name in names})
     if isinstance(kind, type) and (type(value) is kind or (issubclass(kind, str) and isinstance(value, str))):
         return kind(value) if kind is not type(None) else None
-    raise ValueError(f"{value!r:.40} is none of {kind}")
+    raise ValueError(f"{value!r:.40} is not one of {kind}")
 
 
 def _parse_either(kinds: tuple[Any, ...], value: Any) -> Any:
     for kind in kinds:
         with suppress(ValueError):
             return parse_record(kind, value)
-    raise ValueError(f"{value!r:.40} is of no declared type")
+    raise ValueError(f"{value!r:.40} has no declared type")

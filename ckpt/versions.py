@@ -64,7 +64,7 @@ class ChecksumCheck(StrEnum):
     """The oddly ending state files that are checked against their checksum file when they are loaded."""
 
     NONE = "none"
-    ALL_BUT_ZIPS = "all but zips"
+    ALL_BUT_ZIPS = "all except zips"
     FORMAT_2 = "those of state store checkpoint format 2"
 
 

@@ -1,4 +1,4 @@
-"""The terminal: argument, one library call, text, exit code.
+"""The terminal: arguments, one library call, text, exit code.
 
 A command starts, looks once and ends, and most of what it costs is its start and its end.
 """

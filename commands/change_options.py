@@ -24,7 +24,7 @@ from .watching import watch_bytes
 class AcceptOptions:
     """Consequences of a plan that the user accepts."""
 
-    accept_skip: Annotated[bool, typer.Option("--accept-skip", help="Accept that rows are left out.")] = False
+    accept_skip: Annotated[bool, typer.Option("--accept-skip", help="Accept that rows are skipped.")] = False
     accept_replay: Annotated[bool, typer.Option("--accept-replay", help="Accept that rows are read again.")] = False
 
 
@@ -32,15 +32,15 @@ class AcceptOptions:
 class ChangeOptions(options.CommonOptions):
     """Options of every command that changes a checkpoint."""
 
-    apply: Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: print it.")] = False
+    apply: Annotated[bool, typer.Option("--apply", help="Carry out the plan. Default: only print it.")] = False
     backup: Annotated[
         str | None, typer.Option(metavar="DIR", help="Back up to this new folder. Default: a sibling.")
     ] = None
-    undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Restore what an earlier run changed.")] = None
+    undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Undo an earlier run from this backup.")] = None
     deep: options.DeepOption = False
     names_only: options.NamesOnlyOption = False
     grace: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Refuse if written to in the last SECONDS.")
+        float, typer.Option(min=0, metavar="SECONDS", help="Refuse if a file changed in the last SECONDS.")
     ] = 30.0
 
     def run(
@@ -80,7 +80,7 @@ class ChangeOptions(options.CommonOptions):
                 "{--undo} restores everything: leave out {names} and {last}", names=join(names, ", "), last=last
             )
         if (self.apply or self.undo is not None) and self.grace and not self.quiet:
-            why = "checking twice, some seconds apart, that nothing is writing here; stopping the query is up to you"
+            why = "checking twice, a few seconds apart, that nothing is writing here; you must stop the query yourself"
             typer.echo(f"ckpt: {why}", err=True)
         accepted = accepted or AcceptOptions()
         return ApplyOptions(

@@ -18,15 +18,15 @@ def copy(
     new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")],
     batch: Annotated[options.BatchOrTime, options.at("Copy as of this batch. Default: the newest.")] = None,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy its own query id.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be copied.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be copied.")] = False,
     deep: options.DeepOption = False,
     sink: options.SinkOption = None,
 ) -> None:
     """Copy CHECKPOINT to NEW as of a committed batch.
 
-    The query may run meanwhile; CHECKPOINT is only read, and a query can be started on NEW. If NEW is the folder of a
-    flow of a declarative pipeline that has not run, the flow continues from CHECKPOINT. To move a query to another
-    storage or cloud, stop it first; each side has its storage options.
+    The query may keep running; CHECKPOINT is only read. You can start a query on NEW. If NEW is the folder of a
+    declarative pipeline's flow that has never run, the flow continues from CHECKPOINT. To move a query to another
+    storage or cloud, stop it first; each side has its own storage options.
 
     Examples:
     ckpt copy /cp/orders /tmp/orders --batch 307 --new-id

@@ -29,34 +29,34 @@ def evolve(
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change CHECKPOINT itself: sources only.")] = False,
     map_source: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Which source is which; - is none. Repeatable.")
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map source OLD to NEW; - is none. Repeatable.")
     ] = None,
     map_operator: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Which operator is which; - is none. Repeatable.")
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map operator OLD to NEW; - is none. Repeatable.")
     ] = None,
     map_column: Annotated[
         list[str] | None,
-        typer.Option("--map-column", metavar="OLD=NEW", help="Which column of state is which; - is none. Repeatable."),
+        typer.Option("--map-column", metavar="OLD=NEW", help="Map state column OLD to NEW; - is none. Repeatable."),
     ] = None,
     default: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column in old rows. Repeatable."),
     ] = None,
     start: Annotated[
-        list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Where a new source begins: an offset. Repeatable.")
+        list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Start offset of a new source. Repeatable.")
     ] = None,
     accept_from_now_on: Annotated[
-        bool, typer.Option("--accept-from-now-on", help="Accept that what is new knows rows from now on only.")
+        bool, typer.Option("--accept-from-now-on", help="Accept that new parts know only rows from now on.")
     ] = False,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written to NEW.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be written to NEW.")] = False,
     to_storage_option: options.ToStorageOption = None,
 ) -> None:
-    """Let a query with other sources, operators or state continue.
+    """Carry a checkpoint over to a changed query.
 
-    Without NEW it writes nothing: it says what the change costs, and ends in the command that does it. Writes NEW, and
-    only reads CHECKPOINT. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing without --apply.
-    Starts no JVM but with --engine spark.
+    Writes NEW; CHECKPOINT is only read. Without NEW it writes nothing, and shows what the change costs and the command
+    to make it. With --in-place it prints a plan for CHECKPOINT itself, and changes nothing without --apply. Starts no
+    JVM except with --engine spark.
 
     Examples:
     ckpt evolve /cp/orders --from-query old.json --to query.json
@@ -122,10 +122,10 @@ def _check_request(
         describe = Code("ckpt.describe_query")
         raise UsageError.of("name the changed query: {--to} query.json, from {describe}", describe=describe)
     if in_place and new is not None:
-        raise UsageError.of("say where: NEW, or {--in-place}, one of the two")
+        raise UsageError.of("name one target: NEW or {--in-place}")
     if in_place and of_new:
         raise UsageError.of("{--new-id} and {--plan} are for NEW; {--in-place} prints a plan until {--apply}")
     if new is not None:
         options.check_stays(new)
     if not in_place and (change.apply or change.backup is not None or change.deep):
-        raise UsageError.of("{--apply}, {--backup} and {--deep} go with {--in-place}: NEW is written at once")
+        raise UsageError.of("{--apply}, {--backup} and {--deep} need {--in-place}: NEW is written at once")

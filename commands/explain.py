@@ -30,20 +30,20 @@ def explain(
         ),
     ] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(metavar="CHECKPOINT", help="Say whether this checkpoint shows it.")
+        str | None, typer.Option(metavar="CHECKPOINT", help="Check whether this checkpoint shows the error.")
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
 ) -> None:
-    """Say what an error message or a driver log means, and what to do.
+    """Explain an error message or a driver log, and how to fix it.
 
-    Asks nobody and guesses nothing.
+    Looks it up in a local catalog: nothing is sent anywhere, and nothing is guessed.
 
     Examples:
     ckpt explain "batch 308 doesn't exist"
     ckpt explain driver.log --checkpoint /cp/orders
 
-    Exit status: 0 it is known, 1 it is not, 2 bad usage, 3 could not do it.
+    Exit status: 0 found, 1 not in the catalog, 2 bad usage, 3 could not do it.
     """
     storage_options = options.pairs("storage_options", storage_option)
     if storage_option and checkpoint is None:
@@ -58,14 +58,14 @@ def explain(
 def _explain_text(text: str | None, inspection: Inspection | None) -> Explanation:
     if text is None or text in ("-", "/dev/stdin"):
         if sys.stdin.isatty():
-            raise UsageError("give the text of the error, or a file with it, or pipe it in")
+            raise UsageError("give the text of the error, or a file that contains it, or pipe it in")
         return _read("standard input", None, inspection)
     if not text.strip():
         raise UsageError("the text is empty")
     if (readable := _is_readable(text)) is not None:
         if not readable:
             raise UsageError.of(
-                "{text} is no file: give one, or pipe the text into {explain}",
+                "{text} is not a file: name one, or pipe the text into {explain}",
                 text=one_line(text),
                 explain=call("explain"),
             )

@@ -26,8 +26,8 @@ class TargetOptions:
     to: Annotated[str | None, typer.Option(metavar="PATH", help="Write to this folder, local or remote.")] = None
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Write to this catalog table.")] = None
     format: Annotated[Format, typer.Option(help="The data format.")] = Format.PARQUET
-    mode: Annotated[Mode, typer.Option(help="If data is there already.")] = Mode.ERROR
-    shape: Annotated[Shape, typer.Option(help="raw: as Spark has it.")] = Shape.FLAT
+    mode: Annotated[Mode, typer.Option(help="What to do if data is already there.")] = Mode.ERROR
+    shape: Annotated[Shape, typer.Option(help="raw: as Spark stores it.")] = Shape.FLAT
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
 
 
@@ -38,7 +38,7 @@ class StateOptions:
     batch: options.BatchOption = None
     changes_from: Annotated[options.BatchOrTime, options.at("Changes since this batch, not the state.")] = None
     all_units: Annotated[bool, typer.Option("--all-units", help="All state, in one folder per part.")] = False
-    salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False
+    salvage: Annotated[bool, typer.Option("--salvage", help="Read what can be read of damaged state.")] = False
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False
 
 
@@ -48,15 +48,15 @@ def export_state(
     target: TargetOptions,
     state: StateOptions,
     part: options.PartOptions,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be read.")] = False,
-    engine: Annotated[Engine, typer.Option(help="auto: ckpt, and Spark where needed.")] = Engine.AUTO,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be read.")] = False,
+    engine: Annotated[Engine, typer.Option(help="auto: ckpt, or Spark where needed.")] = Engine.AUTO,
     jobs: options.JobsOption = None,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
 ) -> None:
     """Export state as Parquet, Delta, JSON, CSV or a table.
 
-    Without Spark where the result is certain to be the same, else with it. CHECKPOINT is only read.
+    Uses Spark only where ckpt cannot guarantee the same result. CHECKPOINT is only read.
 
     Examples:
     ckpt export-state /cp/orders --to /data/export --all-units

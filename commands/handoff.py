@@ -21,7 +21,7 @@ def handoff(
     sink: options.SinkOption = None,
     snippet: Annotated[Language | None, typer.Option(help="Print only code that starts the sources there.")] = None,
 ) -> None:
-    """Say how a new query continues exactly where this one stopped.
+    """Show how a new query continues exactly where this one stopped.
 
     Only reads; starts no JVM.
 

@@ -1,7 +1,7 @@
 """The help of a command, from which ``--help``, ``docs/commands.md`` and the man pages are written.
 
-Help text comes from the docstring of the command: a summary, paragraphs, "Examples:" and exit codes. Options stand
-under the heading of their panel, the usual ones first, with one line each.
+Help text comes from the docstring of the command: a summary, paragraphs, "Examples:" and exit codes. Options are
+under the heading of their panel, the usual ones first, one line each.
 """
 
 import re
@@ -27,8 +27,8 @@ from .render.blocks import TYPED, TypedStorage
 _HEADINGS = {
     "Which state": ("operator", "store", "side", "variable", "timers", "all_units"),
     "Change the checkpoint": ("apply", "undo", "accept_skip", "accept_replay", "backup", "grace"),
-    "Ask the source and sink too": ("sink", "sources", "source_option"),
-    "Who does the work": ("engine", "jobs", "master", "conf"),
+    "Also ask sources and sink": ("sink", "sources", "source_option"),
+    "Engine": ("engine", "jobs", "master", "conf"),
     "Storage and output": ("storage_option", "to_storage_option", "output", "quiet", "help"),
 }
 """Headings of options that several commands have, after the options of a command itself; in the order of the help."""

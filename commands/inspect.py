@@ -32,9 +32,9 @@ def inspect(
     source_option: options.ReaderOption = None,
     verbose: options.VerboseOption = False,
 ) -> None:
-    """Say what is wrong with CHECKPOINT, and what the next start does.
+    """Show what is wrong with CHECKPOINT, and what the next start does.
 
-    Only reads; starts no JVM but with --deep --engine spark.
+    Only reads; starts no JVM except with --deep --engine spark.
 
     Examples:
     ckpt inspect /cp/orders
@@ -49,7 +49,7 @@ def inspect(
     if common.output is Output.HTML:
         checkpoint = name_everywhere(checkpoint)  # the page may be read in another folder
     if not deep and (typed := [option for option, word in run.words.items() if word]):
-        raise UsageError.of("{option} is for {--deep}", option=Option(typed[0]))
+        raise UsageError.of("{option} needs {--deep}", option=Option(typed[0]))
     must_choose_reading(deep=deep, names_only=names_only)
     reader = {}
     if source_option:

@@ -52,7 +52,7 @@ _WHOLE = words(
 _NO_ADVICE = advise(
     run(
         call("inspect", CHECKPOINT),
-        words("See what to do where the checkpoint is: an earlier ckpt wrote this document, with advice as text only."),
+        words("Ask ckpt where the checkpoint is: an earlier version wrote this document, with advice as text only."),
     )
 )
 """For a finding of a document in which advice is no data."""
@@ -83,7 +83,7 @@ def read_evidence(path: str) -> tuple[Evidence, CheckpointKeys]:
         lacks = plain(f"{one_line(path)} has no key {error.args[0]!r}: print it again with ")
         raise CkptError(lacks + _WHOLE) from error
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise CkptError(plain(f"{one_line(path)} is no document that ") + _WHOLE + " prints") from error
+        raise CkptError(plain(f"{one_line(path)} is not a document that ") + _WHOLE + " prints") from error
 
 
 def mask_query(query: QueryDescription) -> QueryDescription:
@@ -94,7 +94,7 @@ def mask_query(query: QueryDescription) -> QueryDescription:
 
 def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     if document.sink is not None or any(source.live is not None for source in document.sources):
-        changing = plain(f"{one_line(path)} has answers of the sink or the sources, which change: print ")
+        changing = plain(f"{one_line(path)} has answers from the sink or the sources, which change: print ")
         raise CkptError(changing + _WHOLE)
     known = {diagnosis.code: diagnosis for diagnosis in all_diagnoses()}
     explained = {reason for keys in document.restart for reason in keys.reasons}
@@ -129,7 +129,7 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
         return forecasts.get((spark.value, progress)) or refuse(spark, progress)
 
     def refuse(spark: Spark, progress: Progress) -> NoReturn:
-        why = plain(f"{one_line(path)} does not say what Spark {spark} does ({progress}): print ")
+        why = plain(f"{one_line(path)} does not say how Spark {spark} starts ({progress}): print ")
         raise CkptError(why + _WHOLE)
 
     origin = document.checkpoint.written_by
@@ -172,10 +172,10 @@ def _list_unknown(document: InspectionDocument, path: str) -> Iterator[str]:
     if latest.offset_batch is not None:
         when = "" if latest.timestamp_ms is None else f", planned {instant(latest.timestamp_ms)}"
         newest = f"the newest batch was {latest.offset_batch}{when}"
-    yield f"what happened to the checkpoint since {one_line(path)} was written ({newest}), and whether a driver runs"
+    yield f"changes to the checkpoint since {one_line(path)} was written ({newest}), and whether a driver is running"
     for source in document.sources:
         if _find_entry(source) > 0 and _count_entries(document, source.index) not in (0, 1):
-            yield f"source {source.index}: all files of the newest batch; {one_line(path)} has those of its last entry"
+            yield f"source {source.index}: all files of the newest batch; {one_line(path)} has only its last entry's"
 
 
 def _count_entries(document: InspectionDocument, source: int) -> int | None:

@@ -39,11 +39,11 @@ _MOVED = {
     ("rewrite", "--expect"): "it is --schema; with several checkpoints an option of ckpt merge",
     ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
     ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
-    ("offsets set", "--batch"): "it is --expect-batch, which refuses another batch; offsets show has --batch",
+    ("offsets set", "--batch"): "it is --expect-batch, which refuses any other batch; offsets show has --batch",
     ("offsets import", "--batch"): "it is --expect-batch",
-    ("scan", "--commit-to"): "it is a command of its own: ckpt offsets commit ROOT... --group PREFIX",
-    ("state keys", "--largest"): "the heaviest keys are shown without it",
-    ("state keys", "--skew"): "the fullest partitions are shown without it",
+    ("scan", "--commit-to"): "it is a separate command: ckpt offsets commit ROOT... --group PREFIX",
+    ("state keys", "--largest"): "it is not needed: the heaviest keys are shown anyway",
+    ("state keys", "--skew"): "it is not needed: the fullest partitions are shown anyway",
     ("preflight", "--from"): "it is --from-query",
     ("evolve", "--from"): "it is --from-query",
     ("evolve", "--map"): "it is --map-column",
@@ -54,17 +54,17 @@ _MOVED = {
     ("state export", "--count"): "ckpt state count CHECKPOINT counts rows",
     ("state export", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
     ("", "--storage-option"): "it is --storage-options",
-    ("relocate", "--to-storage-options"): "it opens CHECKPOINT alone, also with --to: --storage-options is for that",
+    ("relocate", "--to-storage-options"): "it only opens CHECKPOINT, even with --to: use --storage-options",
     ("", "--to-storage-option"): "it is --to-storage-options",
     ("", "--source-option"): "it is --source-options",
 }
 """Options that were spelled otherwise before 0.1.0, each with what to type now; "" is any command."""
 _WORDS = {
     r"Value error, ": "",
-    r"Input should be greater than or equal to (\S+)": r"it has to be \1 or more",
-    r"Input should be less than or equal to (\S+)": r"it has to be \1 at most",
-    r"Input should be a valid integer.*": "it has to be a whole number",
-    r"Input should be a valid number.*": "it has to be a number",
+    r"Input should be greater than or equal to (\S+)": r"it must be at least \1",
+    r"Input should be less than or equal to (\S+)": r"it must be at most \1",
+    r"Input should be a valid integer.*": "it must be an integer",
+    r"Input should be a valid number.*": "it must be a number",
 }
 """Messages of pydantic, with which Typer reads options, and the words of ckpt for each."""
 
@@ -121,7 +121,7 @@ def _print_errors() -> Iterator[None]:
         _give_up(sys.stdout)  # whoever read our output has gone
         raise typer.Exit(code=Exit.FAILED) from None
     except MemoryError as error:
-        typer.echo("ckpt: there is not enough memory on this machine for the answer", err=True)
+        typer.echo("ckpt: this machine does not have enough memory for the answer", err=True)
         raise typer.Exit(code=Exit.FAILED) from error
     except OSError as error:
         _give_up(sys.stdout)
@@ -148,14 +148,14 @@ app = typer.Typer(
 def main(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version; with -v what a bug report needs.")
+        bool, typer.Option("--version", help="Print the version; with -v all that a bug report needs.")
     ] = False,
     verbose: Annotated[bool, typer.Option("-v", hidden=True)] = False,
 ) -> None:
-    """Say what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.
+    """Show what is wrong with a Structured Streaming checkpoint, what Spark will do next, and how to fix it.
 
-    Each command has --help with examples. -o json prints JSON, -o html a page for a browser. A command that changes
-    CHECKPOINT only prints a plan without --apply.
+    Each command has --help with examples. -o json prints JSON, -o html a page for a browser. Commands that change
+    CHECKPOINT only print a plan until you add --apply.
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 could not do it.
     """
@@ -164,6 +164,6 @@ def main(
         typer.echo(text)
         raise typer.Exit
     if verbose:
-        raise UsageError.of("{code:-v} goes with {code:--version}")
+        raise UsageError.of("{code:-v} needs {code:--version}")
     if context.invoked_subcommand is None:
         context.fail("Missing command.")

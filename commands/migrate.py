@@ -27,16 +27,16 @@ def changelog(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     to: Annotated[Changelog, typer.Option(help="Changelog checkpointing on or off.")],
-    verify: Annotated[bool, typer.Option("--verify", help="After batches have run: did it take effect?")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="After some batches: check that it took effect.")] = False,
     files_only: Annotated[
-        bool, typer.Option("--files-only", help="With --verify: compare no state, use no Spark.")
+        bool, typer.Option("--files-only", help="With --verify: do not compare state, use no Spark.")
     ] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
 ) -> None:
-    """Say how to switch changelog checkpointing on or off.
+    """Show how to switch changelog checkpointing on or off.
 
-    Only reads: the switch is a session setting. Starts no JVM, except with --verify, which compares state with Spark.
+    Only reads: the switch is a session setting. Starts no JVM except with --verify, which compares state with Spark.
 
     Examples:
     ckpt migrate changelog /cp/orders --to on
@@ -61,7 +61,7 @@ def provider(
     common: options.CommonOptions,
     to: Annotated[ToProvider, typer.Option(help="The target state store provider.")],
 ) -> None:
-    """Say how state can move to another state store provider.
+    """Show how to move state to another state store provider.
 
     Only reads; starts no JVM.
 
@@ -69,8 +69,8 @@ def provider(
     ckpt migrate provider /cp/orders --to rocksdb
     ckpt migrate provider s3://bucket/orders --to hdfs
 
-    Exit status: 0 it already has that provider, or there is no state; 1 it can; 2 bad usage; 3 it cannot, refused or
-    could not read.
+    Exit status: 0 it already has that provider, or there is no state; 1 it can move; 2 bad usage; 3 it cannot move,
+    refused or could not read.
     """
     move = migrate_provider(checkpoint, to=to, storage_options=common.storage_options)
     emit(ProviderReport(move), common.output)
@@ -80,19 +80,19 @@ def real_time(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     spark: Annotated[
-        Spark, typer.Option(parser=options.spark_version, metavar="VERSION", help="That is to run it.")
+        Spark, typer.Option(parser=options.spark_version, metavar="VERSION", help="The version to run it.")
     ] = NEWEST,
 ) -> None:
-    """Say how the query continues in real-time mode.
+    """Show how the query continues in real-time mode.
 
-    Only reads; starts no JVM. Spark 4.3 refuses the checkpoint of micro-batches, unless its state has format 2.
+    Only reads; starts no JVM. Spark 4.3 refuses a checkpoint written in micro-batches unless its state has format 2.
 
     Examples:
     ckpt migrate real-time /cp/orders
     ckpt migrate real-time s3://bucket/orders --spark 4.2
 
-    Exit status: 0 it continues as it is; 1 it can be changed; 2 bad usage; 3 real-time mode does not run it, refused or
-    could not read.
+    Exit status: 0 it continues without changes; 1 it can be changed; 2 bad usage; 3 real-time mode cannot run it,
+    refused or could not read.
     """
     move = migrate_real_time(checkpoint, spark=spark, storage_options=common.storage_options)
     emit(RealTimeReport(move), common.output)
@@ -106,11 +106,11 @@ def transform_with_state(
     operator: options.OperatorOption = None,
     kind: Annotated[Format, typer.Option("--format", help="parquet or delta.")] = Format.PARQUET,
     api: Annotated[Api, typer.Option(help="row needs Spark 4.1.")] = Api.PANDAS,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be written.")] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
 ) -> None:
-    """Write a transformWithState query that continues it.
+    """Write a transformWithState query that continues the old query.
 
     DIR gets the state as data, a processor that loads it, and a program that starts it. CHECKPOINT is only read.
 

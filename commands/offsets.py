@@ -1,4 +1,4 @@
-"""ckpt offsets: a group of commands about where the sources of a query stand."""
+"""ckpt offsets: a group of commands about the positions of a query's sources."""
 
 import time
 from typing import Annotated
@@ -29,7 +29,7 @@ def show(
     common: options.CommonOptions,
     batch: Annotated[options.BatchOrTime, options.at("Show this batch. Default: the newest.")] = None,
 ) -> None:
-    """Show what a batch reads of each source, and how to continue after it.
+    """Show what a batch reads from each source, and how to continue after it.
 
     Only reads; starts no JVM.
 
@@ -64,8 +64,8 @@ def set_command(
 ) -> None:
     """Change where the next batch starts reading.
 
-    Forward, so that rows are skipped, or back. Prints a plan; changes nothing without --apply. For a PLACE the source
-    is asked, which --source-options name.
+    Moving forward skips rows; moving back reads rows again. Prints a plan; changes nothing without --apply. For a
+    PLACE it asks the source, which --source-options name.
 
     Examples:
     ckpt offsets set /cp/orders --to '{"orders":{"0":0,"1":0}}'
@@ -119,16 +119,14 @@ def import_command(
     checkpoint: options.CheckpointArg,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A document of `offsets export`.")] = None,
-    topic: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="A topic that was renamed; repeatable.")
-    ] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A document from `offsets export`.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="A renamed topic; repeatable.")] = None,
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
 ) -> None:
-    """Let the next batch start reading where FILE says.
+    """Start the next batch at the offsets in FILE.
 
-    Such as on a topic that moved to another cluster. Prints a plan; changes nothing without --apply.
+    For example, when a topic moved to another cluster. Prints a plan; changes nothing without --apply.
 
     Examples:
     ckpt offsets import /cp/orders offsets.json
@@ -153,16 +151,16 @@ def import_command(
 def commit(
     roots: options.RootsArg,
     common: options.CommonOptions,
-    group: Annotated[str, typer.Option(metavar="PREFIX", help="Group: PREFIX + name of the checkpoint.")],
+    group: Annotated[str, typer.Option(metavar="PREFIX", help="Group name: PREFIX + checkpoint name.")],
     source_option: options.KafkaOption = None,
     watch: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Commit again every SECONDS.")] = None,
     depth: options.DepthOption = None,
     jobs: options.JobsOption = None,
 ) -> None:
-    """Commit to Kafka where queries continue, for tools that show lag.
+    """Commit the offsets of queries to Kafka, for tools that show lag.
 
-    Each checkpoint gets a consumer group of its own; a group that somebody else uses is refused. Queries read no group,
-    so nothing of them changes. Checkpoints are only read; needs --source-options kafka.bootstrap.servers=HOST:PORT.
+    Each checkpoint gets its own consumer group; a group that somebody else uses is refused. Queries do not read
+    groups. Checkpoints are only read; needs --source-options kafka.bootstrap.servers=HOST:PORT.
 
     Examples:
     ckpt offsets commit /cp --group lag- --source-options kafka.bootstrap.servers=broker:9092

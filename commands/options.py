@@ -70,7 +70,7 @@ def kafka_options(asked_by: str, words: list[str] | None) -> dict[str, str]:
 def check_stays(uri: str) -> None:
     """Raise UsageError for a URI in memory, which is gone with this process."""
     if is_in_memory(uri):
-        raise UsageError(f"{one_line(uri)} is gone when ckpt ends: name a folder that stays")
+        raise UsageError(f"{one_line(uri)} disappears when ckpt ends: name a permanent folder")
 
 
 def spark_version(word: str) -> Spark:
@@ -115,34 +115,36 @@ ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]
 SinkOption = Annotated[
     str | None,
-    typer.Option(metavar="URI|KIND", help="Ask the sink, or say upsert|append|kafka|noop."),
+    typer.Option(metavar="URI|KIND", help="Ask the sink, or name upsert|append|kafka|noop."),
 ]
-SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources what they have now.")]
+SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources for their current offsets.")]
 ReaderOption = Annotated[
     list[str] | None,
-    typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
+    typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; a secret as @FILE or env:NAME."),
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Also show all batches, state and the meaning of findings.")
+    bool, typer.Option("-v", "--verbose", help="Also show all batches, state and what findings mean.")
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 NamesOnlyOption = Annotated[
-    bool, typer.Option("--names-only", help="Read no state: judge it by names, sizes and ends.")
+    bool, typer.Option("--names-only", help="Read no state: judge files by name, size and end.")
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
-DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Leave out these keys: {"user": "x"} a line.')]
+DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Drop these keys, one a line: {"user": "x"}.')]
 WhereOption = Annotated[list[str] | None, typer.Option(metavar="SQL", help="Keep rows with key_user <> 'ann'.")]
 FewerVersionsOption = Annotated[
-    bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions start it.")
+    bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions can start it.")
 ]
-OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="The state of this operator.")]
+OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="Only this operator's state.")]
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="The Spark master. Default: local[*].")]
 ConfOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")]
-RootsArg = Annotated[list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or folders above: paths or URIs.")]
+RootsArg = Annotated[
+    list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or parent folders: paths or URIs.")
+]
 DepthOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="Search N levels below ROOT. Default: all.")]
 KafkaOption = Annotated[
     list[str] | None,
-    typer.Option("--source-options", metavar="KEY=VALUE", help="A reader option; @FILE, env:NAME: a secret."),
+    typer.Option("--source-options", metavar="KEY=VALUE", help="A reader option; a secret as @FILE or env:NAME."),
 ]
 BatchOption = Annotated[BatchOrTime, at("As of this batch. Default: the newest.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
@@ -176,7 +178,7 @@ class NewOptions(CommonOptions):
 
 SchemaOption = Annotated[
     str | None,
-    typer.Option("--schema", "--expect", metavar="FILE", help="Schemas, where state has none."),
+    typer.Option("--schema", "--expect", metavar="FILE", help="Schemas, if the state has none."),
 ]
 
 

@@ -15,7 +15,7 @@ def must_be_writable(name: str, path: str) -> None:
     file = Path(path)
     if (file.exists() and not file.is_file()) or not file.absolute().parent.is_dir():
         option = Option(name, one_line(path))
-        raise UsageError.of("{option}: name a file in a folder that exists", option=option)
+        raise UsageError.of("{option}: name a file in an existing folder", option=option)
 
 
 @contextmanager

@@ -33,14 +33,14 @@ def preflight(
     checkpoint: options.CheckpointArg,
     spark: Annotated[
         Spark | None,
-        typer.Option(parser=options.spark_version, metavar="VERSION", help="Default: that of --expect, or all."),
+        typer.Option(parser=options.spark_version, metavar="VERSION", help="Default: the version of --expect, or all."),
     ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
     ] = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
     from_query: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The query that wrote it, likewise, for --expect.")
+        str | None, typer.Option(metavar="FILE", help="The query that wrote it, to compare with --expect.")
     ] = None,
     must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
@@ -49,23 +49,21 @@ def preflight(
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
-    fix: Annotated[
-        FixChoice | None, typer.Option(help="Apply fixes that touch no row, if that is all it needs.")
-    ] = None,
+    fix: Annotated[FixChoice | None, typer.Option(help="Apply fixes that touch no row, if they are enough.")] = None,
     backup: Annotated[
         str | None, typer.Option(metavar="DIR", help="With --fix: back up to this new folder. Default: a sibling.")
     ] = None,
     grace: Annotated[
         float | None,
-        typer.Option(min=0, metavar="SECONDS", help="With --fix: not if written to in the last SECONDS."),
+        typer.Option(min=0, metavar="SECONDS", help="With --fix: refuse if a file changed in the last SECONDS."),
     ] = None,
     storage_option: options.StorageOption = None,
     output: options.OutputOption = Output.TABLE,
 ) -> None:
-    """Say whether the query can be started on CHECKPOINT now.
+    """Check whether the query can be started on CHECKPOINT now.
 
-    For an init container, a scheduler or CI. Only reads, but with --fix safe; starts no JVM. CHECKPOINT can be a file
-    that `ckpt inspect CHECKPOINT -o json` printed.
+    For an init container, a scheduler or CI. Only reads, except with --fix safe; starts no JVM. CHECKPOINT can also be
+    a file printed by `ckpt inspect CHECKPOINT -o json`.
 
     Examples:
     ckpt preflight /cp/orders --spark 4.2 --must-exist --fix safe
@@ -74,14 +72,14 @@ def preflight(
     Exit status: 0 start, 1 hold, 2 bad usage, 3 could not look.
     """
     if fix is None and (backup is not None or grace is not None):
-        raise UsageError.of("{--backup} and {--grace} are for {--fix}")
+        raise UsageError.of("{--backup} and {--grace} need {--fix}")
     if from_query is not None and expect is None:
-        raise UsageError.of("{--from-query} is for {--expect}")
+        raise UsageError.of("{--from-query} needs {--expect}")
     settings = options.pairs("conf", conf)
     if is_document(checkpoint):
         if deep or names_only or sources or source_option or sink is not None or storage_option or fix is not None:
             raise UsageError.of(
-                "{file} is no checkpoint, which {--deep}, {--names-only}, {--fix}, {--sink}, {--sources} and "
+                "{file} is not a checkpoint, which {--deep}, {--names-only}, {--fix}, {--sink}, {--sources} and "
                 "options need",
                 file=one_line(checkpoint),
             )

@@ -17,13 +17,13 @@ def prune(
         int | None, typer.Option(min=1, metavar="N", help="Keep the state of the newest N batches.")
     ] = None,
     superseded: Annotated[
-        bool, typer.Option("--superseded", help="Remove the versions of a flow that no run uses.")
+        bool, typer.Option("--superseded", help="Remove a flow's versions that no run uses.")
     ] = False,
 ) -> None:
     """Remove files that no restart of CHECKPOINT needs.
 
-    These are old state, files that killed tasks left, and temporary files; never state of a batch that the logs hold.
-    With --superseded CHECKPOINT is the folder of a flow of a declarative pipeline.
+    These are old state, files left by killed tasks, and temporary files; never state of a batch that is in the logs.
+    With --superseded, CHECKPOINT is the folder of a declarative pipeline's flow.
     Prints a plan; changes nothing without --apply.
 
     Examples:

@@ -13,11 +13,13 @@ from .render.relocation import RelocationReport
 def relocate(
     checkpoint: options.CheckpointArg,
     change: change_options.ChangeOptions,
-    to: Annotated[str | None, typer.Option(metavar="URI", help="The URI that Spark will use. Default: as now.")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="URI", help="The URI that Spark will use. Default: unchanged.")
+    ] = None,
 ) -> None:
-    """Make a moved or copied CHECKPOINT find its state schemas again.
+    """Correct the schema paths in a moved or copied CHECKPOINT.
 
-    Copies nothing: ckpt copy does that, and this too. Prints a plan; changes nothing without --apply.
+    Copies nothing; ckpt copy also corrects the paths. Prints a plan; changes nothing without --apply.
 
     Examples:
     ckpt relocate /data/restored/orders

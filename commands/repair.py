@@ -16,12 +16,10 @@ def repair(
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
     choose: Annotated[
-        FixName | None, typer.Option(metavar="FIX", help="Take this fix. Default: the recommended one.")
+        FixName | None, typer.Option(metavar="FIX", help="Use this fix. Default: the recommended one.")
     ] = None,
-    query_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="The id of the query, if metadata is lost.")
-    ] = None,
-    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove what harms no start.")] = False,
+    query_id: Annotated[str | None, typer.Option(metavar="ID", help="The query's id, if metadata is lost.")] = None,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files that harm no start.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
 ) -> None:

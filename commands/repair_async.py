@@ -13,7 +13,7 @@ from .render.ways import RepairReport
 
 def repair_async(
     checkpoint: options.CheckpointArg,
-    strategy: Annotated[Strategy, typer.Option(help="How gaps are closed.")] = Strategy.AUTO,
+    strategy: Annotated[Strategy, typer.Option(help="How to close the gaps.")] = Strategy.AUTO,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
     *,

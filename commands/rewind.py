@@ -25,8 +25,8 @@ def rewind(
     to_sink_version: Annotated[
         str | None, typer.Option(metavar="V", help="The batch that --sink had in version V.")
     ] = None,
-    restore_sink: Annotated[bool, typer.Option("--restore-sink", help="Also take that table back.")] = False,
-    replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old range, or a new one.")] = Replayed.SAME,
+    restore_sink: Annotated[bool, typer.Option("--restore-sink", help="Also restore that table to V.")] = False,
+    replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old offsets, or new ones.")] = Replayed.SAME,
     sink: options.SinkOption = None,
 ) -> None:
     """Take a query back to batch N, with its state.

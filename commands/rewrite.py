@@ -21,21 +21,21 @@ class StateForm:
     """Options for the place of a new checkpoint with an id of its own, and the form of its state."""
 
     new: Annotated[str, typer.Argument(metavar="NEW", help="A new or empty folder, local or remote.")]
-    provider: Annotated[ToProvider | None, typer.Option(help="The state store provider. Default: as now.")] = None
-    partitions: Annotated[int | None, typer.Option(min=1, metavar="N", help="Shuffle partitions. Default: as now.")] = (
-        None
-    )
-    format_version: Annotated[
-        int | None, typer.Option(min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: as now.")
+    provider: Annotated[ToProvider | None, typer.Option(help="The state store provider. Default: unchanged.")] = None
+    partitions: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Shuffle partitions. Default: unchanged.")
     ] = None
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be written.")] = False
+    format_version: Annotated[
+        int | None, typer.Option(min=1, max=2, metavar="1|2", help="State store checkpoint format. Default: unchanged.")
+    ] = None
+    plan: Annotated[bool, typer.Option("--plan", help="Only show what would be written.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class FormOptions(StateForm):
     """Options for a new checkpoint that keeps the query id, or gets one of its own."""
 
-    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW a query id of its own.")] = False
+    new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False
 
 
 def rewrite(
@@ -47,15 +47,15 @@ def rewrite(
     run: RunOptions,
     drop_keys: options.DropKeysOption = None,
     where: options.WhereOption = None,
-    salvage: Annotated[bool, typer.Option("--salvage", help="Of damaged state, take what can be read.")] = False,
+    salvage: Annotated[bool, typer.Option("--salvage", help="Read what can be read of damaged state.")] = False,
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what --salvage loses.")] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
-    schema: Annotated[str | None, typer.Option(metavar="FILE", help="Schemas, where state has none.")] = None,
+    schema: Annotated[str | None, typer.Option(metavar="FILE", help="Schemas, if the state has none.")] = None,
 ) -> None:
-    """Write NEW: same state, other shuffle partitions or provider.
+    """Write NEW with other partitions or another state provider.
 
-    Another provider, number of partitions or checkpoint format, or without some keys or rows. CHECKPOINT is only read;
-    starts no JVM but with --engine spark.
+    Can also change the checkpoint format, or leave out keys or rows. CHECKPOINT is only read; starts no JVM except with
+    --engine spark.
 
     Examples:
     ckpt rewrite /cp/orders /cp/orders-8 --partitions 8
@@ -95,13 +95,13 @@ def merge(
     drop_keys: options.DropKeysOption = None,
     where: options.WhereOption = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
-    combine: Annotated[bool, typer.Option("--combine", help="Merge keys that several have.")] = False,
+    combine: Annotated[bool, typer.Option("--combine", help="Merge keys that are in several.")] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
 ) -> None:
     """Merge several checkpoints into NEW.
 
-    For queries that do the same with different sources: one query that reads all of these continues with NEW.
-    CHECKPOINTs are only read; starts no JVM but with --engine spark.
+    For queries that do the same with different sources: one query that reads all of these sources continues on NEW.
+    CHECKPOINTs are only read; starts no JVM except with --engine spark.
 
     Examples:
     ckpt merge /cp/eu /cp/us /cp/orders --plan
@@ -138,10 +138,10 @@ def split(
     ] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
 ) -> None:
-    """Divide CHECKPOINT into several NEW, one for each --where.
+    """Split CHECKPOINT into several, one for each --where.
 
     For queries that together replace the old one. CHECKPOINT is only read; do not start its query again. Starts no JVM
-    but with --engine spark.
+    except with --engine spark.
 
     Examples:
     ckpt split /cp/in /cp/a /cp/b --where "key_at = 'eu'" --where "key_at = 'us'"
@@ -165,15 +165,15 @@ def split(
 
 
 def import_state(
-    export: Annotated[str, typer.Argument(metavar="EXPORT", help="A folder of `ckpt export-state --all-units --to`.")],
-    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported one, or one of a new query.")],
+    export: Annotated[str, typer.Argument(metavar="EXPORT", help="From `ckpt export-state --all-units --to`.")],
+    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported checkpoint, or a new query's.")],
     form: FormOptions,
     common: options.NewOptions,
     run: RunOptions,
 ) -> None:
-    """Write a checkpoint NEW from EXPORT, which may have been edited.
+    """Write a checkpoint NEW from exported state, edited or not.
 
-    EXPORT and CHECKPOINT are only read; starts no JVM but with --engine spark.
+    EXPORT and CHECKPOINT are only read; starts no JVM except with --engine spark.
 
     Examples:
     ckpt import-state /data/export /cp/new --like /cp/orders

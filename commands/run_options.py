@@ -25,7 +25,7 @@ class Workers(StrEnum):
     SPARK = "spark"
 
 
-EngineOption = Annotated[Workers, typer.Option(help="ckpt here, or Spark's executors.")]
+EngineOption = Annotated[Workers, typer.Option(help="ckpt on this machine, or Spark's executors.")]
 
 
 @contextmanager
@@ -57,7 +57,7 @@ class RunOptions:
     def executors(self, *, quiet: bool) -> Iterator["Executors | None"]:
         """Spark's executors, if they are to work. Ctrl-C ends the work with one line. Raises UsageError."""
         if self.engine is Workers.NATIVE and (self.master or self.conf):
-            raise UsageError.of("{--master} and {--conf} are for {--engine=spark}")
+            raise UsageError.of("{--master} and {--conf} need {--engine=spark}")
         with interruptible():
             if self.engine is Workers.NATIVE:
                 yield None

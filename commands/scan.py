@@ -58,19 +58,19 @@ def scan(
     changed_since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Only those with a batch since TIME: 8h, 7d ago.")
     ] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 for a finding this bad.")] = FailOn.WARNING,
+    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = FailOn.WARNING,
     watch: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Scan again every SECONDS.")] = None,
     textfile: Annotated[
         str | None, typer.Option(metavar="PATH", help="Also write metrics for Prometheus to PATH.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep rows in FILE; continue if it has some.")
+        str | None, typer.Option(metavar="FILE", help="Keep rows in FILE; continue a scan from it.")
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Also list checkpoints without a warning or error.")] = False,
     sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
     source_option: options.KafkaOption = None,
     all_versions: Annotated[
-        bool, typer.Option("--all-versions", help="Of pipelines, also superseded versions.")
+        bool, typer.Option("--all-versions", help="Include superseded versions of pipeline flows.")
     ] = False,
     deep: options.DeepOption = False,
     names_only: options.NamesOnlyOption = False,
@@ -104,7 +104,7 @@ def scan(
     if watch is not None and resume is not None:
         raise UsageError.of("{--resume} is for one scan, {--watch} for many")
     if source_option and not sources:
-        raise UsageError.of("{--source-options} is for {--sources}")
+        raise UsageError.of("{--source-options} needs {--sources}")
     kafka = options.kafka_options("sources", source_option) if sources else None
     if textfile is not None:
         must_be_writable("textfile", textfile)

@@ -9,7 +9,7 @@ from .render.skip import SkipReport
 def skip(
     checkpoint: options.CheckpointArg, change: change_options.ChangeOptions, sink: options.SinkOption = None
 ) -> None:
-    """Count a batch that always fails as done, without its rows.
+    """Mark a batch that always fails as done; its rows are dropped.
 
     For a poison row in the planned batch. Prints a plan; changes nothing without --apply.
 

@@ -38,7 +38,7 @@ def sql(
         list[str],
         typer.Argument(
             metavar="STATEMENT ROOT...",
-            help="A question, - for standard input; what it is about.",
+            help="A statement (- is standard input); where to look.",
         ),
     ],
     to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE; not as a table.")] = None,
@@ -49,7 +49,7 @@ def sql(
         typer.Option("-o", "--output", metavar="FORM", help="table, json, jsonl, csv, parquet.", show_default=False),
     ] = SqlOutput.TABLE,
 ) -> None:
-    """Ask checkpoints below ROOT in SQL.
+    """Query the checkpoints below ROOT with SQL.
 
     Tables: checkpoints, batches, offsets, commits, sources, settings, forecasts, findings, operators, stores,
     state_files; state(checkpoint, operator, store, batch). Only reads; starts no JVM.
@@ -58,14 +58,14 @@ def sql(
     ckpt sql "SELECT checkpoint, batch FROM batches WHERE NOT committed" /cp
     ckpt sql "FROM state('orders') WHERE key_user = 'ann'" /cp -o csv
 
-    Exit status: 0 answered, 2 bad usage or a statement that is refused, 3 something could not be read.
+    Exit status: 0 answered, 2 bad usage or a refused statement, 3 something could not be read.
     """
     statement, roots = (words[0], words[1:]) if len(words) > 1 else ("-", words)
     if to is None and output is SqlOutput.PARQUET:
         raise UsageError.of("{--output=parquet} needs {--to} FILE")
     if to is not None:
         if output is SqlOutput.TABLE:
-            raise UsageError.of("{--to} goes with {--output=json}, jsonl, csv or parquet")
+            raise UsageError.of("{--to} needs {--output=json}, jsonl, csv or parquet")
         must_be_writable("to", to)
         _must_be_elsewhere(to)
     connection = connect(*roots, storage_options=options.pairs("storage_options", storage_option), depth=depth)
@@ -76,7 +76,7 @@ def sql(
     if not statements:
         raise UsageError("there is no statement on standard input")
     if to is not None and len(statements) > 1:
-        raise UsageError.of("{--to} takes the rows of one statement")
+        raise UsageError.of("{--to} takes the rows of one statement only")
     for text in statements:
         _answer(connection, run_sql(connection, text), output, to)
     problems = list_problems(connection)

@@ -26,11 +26,11 @@ def show(
     run: RunOptions,
     batch: options.BatchOption = None,
     key: KeyOption = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show N rows at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show at most N rows.")] = 20,
 ) -> None:
     """Show rows of state.
 
-    Only reads; starts no JVM but with --engine spark.
+    Only reads; starts no JVM except with --engine spark.
 
     Examples:
     ckpt state show /cp/orders
@@ -53,7 +53,7 @@ def count(
 ) -> None:
     """Count rows of state, by operator and store.
 
-    Only reads; starts no JVM but with --engine spark.
+    Only reads; starts no JVM except with --engine spark.
 
     Examples:
     ckpt state count /cp/orders
@@ -72,13 +72,13 @@ def diff(
     unit: options.PartOptions,
     run: RunOptions,
     other: Annotated[str | None, typer.Argument(metavar="OTHER", help="Another checkpoint. Default: the same.")] = None,
-    from_batch: Annotated[options.BatchOrTime, options.at("The earlier one. Default: that before the later.")] = None,
+    from_batch: Annotated[options.BatchOrTime, options.at("The earlier one. Default: the one before B.")] = None,
     to_batch: Annotated[options.BatchOrTime, options.at("The later one. Default: the newest readable.")] = None,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Show N rows of each part at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Show at most N rows per part.")] = 20,
 ) -> None:
-    """Say which keys differ between two batches or two checkpoints.
+    """Show which keys differ between two batches or two checkpoints.
 
-    Without batches: what the newest committed batch has changed. Only reads; starts no JVM but with --engine spark.
+    Default: the changes of the newest committed batch. Only reads; starts no JVM except with --engine spark.
 
     Examples:
     ckpt state diff /cp/orders --from-batch 300 --to-batch 307
@@ -99,11 +99,11 @@ def keys(
     unit: options.PartOptions,
     run: RunOptions,
     batch: options.BatchOption = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Name N keys at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show at most N keys.")] = 20,
 ) -> None:
-    """Name the heaviest keys of state, and show how partitions are filled.
+    """Show the heaviest keys of the state, and the partition sizes.
 
-    Only reads; starts no JVM but with --engine spark.
+    Only reads; starts no JVM except with --engine spark.
 
     Examples:
     ckpt state keys /cp/orders --limit 5
@@ -123,9 +123,9 @@ def history(
     key: KeyOption = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Show the newest N events.")] = 20,
 ) -> None:
-    """Say which batches created, changed and removed a key.
+    """Show which batches created, changed and removed a key.
 
-    With what they read of each source. Only reads; starts no JVM.
+    Also shows what they read from each source. Only reads; starts no JVM.
 
     Examples:
     ckpt state history /cp/orders --key user=ann
@@ -142,7 +142,7 @@ def history(
 
 
 state = CommandGroup(
-    "Show, count, compare, verify state; follow or weigh keys.",
+    "Show, count, compare or verify state; trace keys.",
     {
         "show": show,
         "count": count,

@@ -10,9 +10,9 @@ from .watching import reading
 
 
 def verify(checkpoint: options.CheckpointArg, common: options.CommonOptions, run: RunOptions) -> None:
-    """Read every byte of the state, and name damaged files.
+    """Read every byte of the state, and list damaged files.
 
-    Of the state that the newest committed batch needs. Only reads; starts no JVM but with --engine spark.
+    Covers the state that the newest committed batch needs. Only reads; starts no JVM except with --engine spark.
 
     Examples:
     ckpt state verify /cp/orders

@@ -57,7 +57,7 @@ def test_nothing_can_be_added_to_a_single_file(monkeypatch: pytest.MonkeyPatch, 
     archive = tmp_path / "ckpt.pyz"
     zipfile.ZipFile(archive, "w").close()
     monkeypatch.setattr(sys, "argv", [str(archive), "inspect"])
-    assert extras.install_command("html").startswith("this ckpt is one file")
+    assert extras.install_command("html").startswith("this ckpt is a single file")
 
 
 def test_the_smaller_of_two_packages_is_asked_for(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def evolve(
     engine: "Executors | None" = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[EvolvePlan]:
-    """Let a changed query continue: all that ``ckpt evolve`` does.
+    """Carry a checkpoint over to a changed query, like ``ckpt evolve``.
 
     With ``new`` a checkpoint is written there, and ``checkpoint`` is only read. Stop the old query first: rows that it
     reads after that are read again. Without ``new`` the checkpoint is changed in place, as far as no state changes: a
@@ -47,36 +47,36 @@ def evolve(
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        new: A path or URI of a folder that does not exist, or holds no file.
+        new: A path or URI of a folder that does not exist, or contains no file.
         to: The changed query: an unstarted streaming data frame, its ``QueryDescription``, or the path of its
             ``query.json``. Only ``undo`` needs none.
-        storage_options: For the file systems of the checkpoint and the backup, and for that of ``new``, as of ``copy``.
+        storage_options: For the file systems of the checkpoint and the backup, and of ``new``, as for ``copy``.
         to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         output_mode: Of a data frame.
         from_query: The description, or its path, of the query that wrote the checkpoint: without it ckpt cannot tell
-            whether a column of state is computed from what it was.
-        map_source: Which source of the checkpoint is which of the query, as ``OLD=NEW``, numbers or names; ``-`` is
-            none. Needed where two would fit.
-        map_operator: Which stateful operator is which, likewise, by their ids.
-        map_column: Which column of state is which, as ``OLD=NEW``, columns as ``state_show`` names them; OLD ``-`` is
-            none. For columns that are computed otherwise, or that have the same name.
+            whether a state column is still computed in the same way.
+        map_source: Maps the checkpoint's sources to the query's, as ``OLD=NEW``, by number or name; ``-`` is none.
+            Needed if several would fit.
+        map_operator: Maps stateful operators likewise, by id.
+        map_column: Maps state columns, as ``OLD=NEW``, with names as in ``state_show``; OLD ``-`` is none. For columns
+            that are computed differently, or that have the same name.
         default: The value of a new column of a key, in all rows of the state, by its name.
         start: Where a new source begins, as JSON of an offset by its number or name; by default where its reader
             options say.
-        accept_from_now_on: Accept that what is new knows only rows from now on.
-        new_id: Give the new checkpoint a query id of its own.
-        plan: Only say what would be written to ``new``; without ``new`` what the change needs: each option, what it
-            costs, and the one call that does it all.
+        accept_from_now_on: Accept that new parts know only rows from now on.
+        new_id: Give the new checkpoint its own query id.
+        plan: Only report what would be written to ``new``; without ``new``, what the change needs: each option, its
+            cost, and the one call that does it all.
         jobs: Processes at a time that write state in other columns; by default one for each core, where there is
             enough to do.
-        engine: Who writes that state: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: By default processes on this machine write that state; ``ckpt.types.Executors()`` uses Spark's.
         how: In place: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``. With
             ``new`` its ``watcher`` is called with the number of files written so far, and the number of all.
 
     Raises:
-        NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is
-            left of it then, as far as it can be removed.
-        CkptError: A start on it would fail anyway, or the new one is not what it should be.
+        NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; in that
+            case it is removed as far as possible.
+        CkptError: A start on it would fail anyway, or the new one is wrong.
         UsageError: A URI or option is wrong, or one place is inside the other.
 
     >>> query = ckpt.types.QueryDescription.read("docs/query.json")
@@ -96,9 +96,9 @@ def evolve(
     old = read_query(from_query)
     wanted = EvolveOptions(map_source, map_operator, map_column, default or {}, start or {}, old, accept_from_now_on)
     if new is None and engine is not None:
-        raise UsageError.of("{--engine} writes state, and in place none changes: leave it out")
+        raise UsageError.of("{--engine} writes state, and an in-place change writes none: leave it out")
     if new is None and to_storage_options:
-        raise UsageError.of("{--to-storage-options} is for NEW, and in place there is none: leave it out")
+        raise UsageError.of("{--to-storage-options} is for NEW, and an in-place change has none: leave it out")
     if new is None and plan and described is not None:
         guided = guide_change(described, fspath(checkpoint), wanted, storage_options or {})
         return ChangeResult(replace(guided, new_id=new_id, query_file=name_file(to)), Receipt())

@@ -29,22 +29,22 @@ def inspect(
     source_options: Mapping[int, Mapping[str, str]] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Inspection:
-    """Judge a checkpoint; only reads, and nothing but the checkpoint unless ``sink`` or ``sources`` ask for more.
+    """Inspect a checkpoint. Only reads, and only the checkpoint unless ``sink`` or ``sources`` ask for more.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again unless
             ``deep``.
         spark: The Spark versions to forecast for, as ``"4.2"``; none named is all.
-        progress: How the query is to be started: ``sync``, ``async``, ``both`` of them,
+        progress: How the query will be started: ``sync``, ``async``, ``both`` of them,
             ``realtime`` or ``continuous``.
         batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
-        sink: The place that the query writes to (a table or folder, or ``kafka://...``), to compare its log too; or
-            what the sink does, if it keeps no batch ids: ``upsert``, ``append``, ``kafka`` or ``noop``.
-        sources: Ask the sources what they have now.
-        deep: Read every byte of the state, as ``state_verify`` does. By default what the next start loads is read
-            completely, up to a bound: ``not_read`` of the result says what is above it.
-        names_only: Read no state, and judge it by names, sizes and the ends of files.
-        jobs: How many processes do that at a time; by default as many as there are cores.
+        sink: The query's output (a table or folder, or ``kafka://...``), to compare its log too; or the kind of
+            sink, if it keeps no batch ids: ``upsert``, ``append``, ``kafka`` or ``noop``.
+        sources: Ask the sources for their current offsets.
+        deep: Read every byte of the state, as ``state_verify`` does. By default the files that the next start
+            loads are read completely, up to a limit: ``not_read`` of the result lists the rest.
+        names_only: Read no state; judge files by name, size and end.
+        jobs: How many processes do that at a time; by default one per core.
         source_options: For ``sources``: the options of the reader of each source by its number, as Spark calls them,
             for Kafka at least ``kafka.bootstrap.servers``, for others ``path``.
         storage_options: For the file systems of the checkpoint and of the sink.
@@ -62,9 +62,9 @@ def inspect(
     """
     mode, versions = parse_choice(Asked, progress, "progress"), parse_choices(Spark, spark, "spark")
     if source_options and not sources:
-        raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
+        raise UsageError(words("{given} needs {needed}", given=Option("source_options"), needed=Option("sources")))
     if jobs is not None and not deep:
-        raise UsageError(words("{given} is for {needed}", given=Option("jobs"), needed=Option("deep")))
+        raise UsageError(words("{given} needs {needed}", given=Option("jobs"), needed=Option("deep")))
     must_choose_reading(deep=deep, names_only=names_only)
     if deep:
         from ckpt.state.verify.verify import read_every_byte  # a plain look imports nothing of it

@@ -40,7 +40,7 @@ def preflight(
     sink: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Readiness:
-    """Judge whether a query can be started now, as ``ckpt preflight`` does; with a data frame, with Spark's answer.
+    """Judge whether a query can be started now, like ``ckpt preflight``; with a data frame, Spark is asked too.
 
     Without ``query`` it needs no Spark. With it Spark plans the next batch on a temporary copy of the description of
     the state (from 4.0 on it compares operators and schemas with the query while it plans): no job runs, no source is
@@ -52,22 +52,22 @@ def preflight(
             checkpoint and the session's settings are judged, and CKPT270 says that the query was not compared.
         output_mode: Of ``query``: ``append``, ``update`` or ``complete``.
         expect: Instead of ``query`` its description, of ``ckpt.describe_query``, or the file of that.
-        from_query: The description, or its file, of the query that wrote the checkpoint, to see what Spark passes over.
+        from_query: The description (or its file) of the query that wrote the checkpoint, to find changes Spark misses.
         spark: The version that will start it; by default that of the query, or each that can have written it.
         conf: Settings of the start; those of the session of ``query`` are known.
-        progress: How it is to be started: ``sync``, ``async``, ``both``, ``realtime`` or ``continuous``.
+        progress: How it will be started: ``sync``, ``async``, ``both``, ``realtime`` or ``continuous``.
         must_exist: The query has run before: hold if no batch is planned there.
         deep: Read every byte of the state, as ``state_verify`` does, and not only what the next start loads, up to a
             bound.
-        names_only: Read no state, and judge it by names, sizes and the ends of files.
-        sources: Also ask the sources what they have; with ``query`` with the options of its readers.
+        names_only: Read no state; judge files by name, size and end.
+        sources: Also ask the sources for their current offsets; with ``query``, using its readers' options.
         source_options: For ``sources``: the options of the reader of each source by its number, as ``inspect`` takes
             them; those of the readers of ``query`` are known.
         sink: Also read the log of this sink, a Delta table or the folder of a file sink; or what the sink does.
         storage_options: For the file system of the checkpoint and of the sink.
 
     Raises:
-        UsageError: ``query`` is not a streaming data frame, or an argument makes no sense with the others.
+        UsageError: ``query`` is not a streaming data frame, or arguments contradict each other.
         SparkMissing: The Spark of ``query`` is older than 3.5.
         SourceError: A source cannot be reached, or a package is missing.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
@@ -81,7 +81,7 @@ def preflight(
     if query is not None and (name := next((name for name, value in of_the_frame.items() if value is not None), None)):
         raise UsageError(words("{query} already says {given}: leave it out", given=Option(name), query=Option("query")))
     if source_options and not sources:
-        raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
+        raise UsageError(words("{given} needs {needed}", given=Option("source_options"), needed=Option("sources")))
     must_choose_reading(deep=deep, names_only=names_only)
     opened = open_for_start(checkpoint, storage_options, names_only=names_only or deep)
     if deep and opened.state is not None:

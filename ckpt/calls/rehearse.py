@@ -37,18 +37,18 @@ def rehearse(
     seconds: float = 600,
     scratch: str | None = None,
 ) -> Rehearsal:
-    """Try a query on a temporary copy of a checkpoint: whether it starts, its rows, its state, its time per batch.
+    """Try a query on a temporary copy of a checkpoint; report if it starts, its rows, state and batch times.
 
-    The copy is what ``ckpt.evolve`` would write, with what is new from now on accepted; where that refuses, a plain
-    copy. It has a query id of its own. The query reads its sources there with trigger ``availableNow`` and writes to
-    Spark's sink ``noop``; then the copy is removed. The checkpoint is only read, sources too, and the sink is not
-    touched. The query may run meanwhile. The copy needs as much space as the checkpoint. Functions of the query (UDFs)
-    run as ever: what they write elsewhere, they write.
+    The copy is what ``ckpt.evolve`` with ``accept_from_now_on`` would write or, if that refuses, a plain copy. It has
+    its own query id. The query reads its sources there with trigger ``availableNow`` and writes to Spark's sink
+    ``noop``; then the copy is removed. The checkpoint is only read, and so are the sources; the sink is not touched.
+    The query may keep running. The copy needs as much space as the checkpoint. The query's functions (UDFs) run as
+    usual, including any writes to other systems.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         to: The changed query: the streaming data frame whose ``writeStream`` starts it; of a classic session.
-        batches: How many batches are run, fewer where the sources have no more rows. The first is a batch that was
+        batches: How many batches to run; fewer if the sources run out of rows. The first is a batch that was
             planned and not committed, if there is one. If there are no new rows at all, the rows of an earlier batch
             are read again.
         old_query: The unchanged query: it runs too, on a plain copy, for comparison.
@@ -62,8 +62,8 @@ def rehearse(
         default: The value of new key columns in old rows.
         start: Where a new source begins.
         evolve: False: run on a plain copy, as a start on the checkpoint itself would.
-        limit: How many changed rows of each unit of state are given at most; all are counted.
-        seconds: A query is stopped after this time.
+        limit: Return at most this many changed rows per unit of state; all are counted.
+        seconds: Stop a query after this time.
         scratch: A local folder in which the copy is made, by default that of the system for temporary files. The
             executors of a cluster must reach it under the same path.
 
@@ -71,7 +71,7 @@ def rehearse(
         UsageError: It is not a streaming data frame; its sources would be written to (``cleanSource``, or a source
             that ckpt does not know); executors are elsewhere, and there is no ``scratch``.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read, or the copy not be written.
-        CkptError: A start on the checkpoint as it is fails with any query, so it cannot be copied.
+        CkptError: A start on the unchanged checkpoint fails with any query, so it cannot be copied.
 
     >>> rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     >>> counts = rows.selectExpr("value % 7 AS user", "value").groupBy("user").agg({"*": "count", "value": "sum"})
@@ -81,14 +81,14 @@ def rehearse(
 
     """
     if batches < 1:
-        raise UsageError.of("{--batches}: 1 or more")
+        raise UsageError.of("{--batches} must be at least 1")
     find_pyspark_version()
     from ckpt.spark.rehearsing import Stage
 
     spark, uri = require_classic(to.sparkSession, NO_PLAN), fspath(checkpoint)
     if scratch is None and not str(spark.sparkContext.master).startswith("local"):
         raise UsageError.of(
-            "{--scratch}: name a folder that the executors of this session reach; the copy is made in it"
+            "{--scratch}: name a folder that this session's executors can reach; the copy is made there"
         )
     stage = Stage(checkpoint, storage_options, output_mode, batches, seconds, limit)
     new = stage.describe(to)

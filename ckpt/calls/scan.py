@@ -25,32 +25,32 @@ def scan(
     resume: str | PathLike[str] | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
-    """Find all checkpoints at and below some roots, and inspect each; only reads, and starts no JVM.
+    """Find all checkpoints at and below some roots, and inspect each. Only reads; starts no JVM.
 
-    What is wrong with one checkpoint, or with one root, is said in its place, and does not stop the others.
+    A problem with one checkpoint or root is reported there, and does not stop the others.
 
     Args:
         roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
         storage_options: For the file system of the URIs.
-        depth: How many levels below a root are searched; 0 is the root alone, None is all.
-        jobs: How many processes look at checkpoints, at most; by default one for each core.
-        changed_since: Leave out those whose logs have no file written since this time, or for so long: ``"8h"``.
-        sources: Also ask every Kafka source what it has now.
+        depth: How many levels below a root to search; 0 is only the root, None is all.
+        jobs: How many processes inspect checkpoints, at most; by default one per core.
+        changed_since: Leave out checkpoints without a log file written since this time, or for this long: ``"8h"``.
+        sources: Also ask every Kafka source for its current offsets.
         source_options: For ``sources``: options of the reader of every Kafka source as Spark calls them, at least
             ``kafka.bootstrap.servers``.
         all_versions: Of a flow of a declarative pipeline, also the versions that a full refresh has superseded.
         deep: Read every byte of the state of each checkpoint. By default what its next start loads is read completely,
             up to a bound: ``not_read`` of a row says what is above it.
-        names_only: Read no state, and judge it by names, sizes and the ends of files.
-        resume: A local file for rows until the scan has ended. If it has those of the same scan, interrupted within the
-            last day, they are not made again; any others are replaced, and ``started_over`` says why.
-        watcher: Called after each checkpoint with how many are done, and of how many.
+        names_only: Read no state; judge files by name, size and end.
+        resume: A local file that keeps rows until the scan has ended. If it has rows of the same scan, interrupted
+            within the last day, they are reused; others are replaced, and ``started_over`` says why.
+        watcher: Called after each checkpoint with the number done and the total.
 
     Raises:
         UsageError: ``depth`` or ``jobs`` is out of range, the options of Kafka cannot be used, or are missing, or
             ``resume`` is a file that no scan wrote.
         CkptError: ``resume`` cannot be written, or another scan is writing it.
-        StorageError: With ``resume``: a root does not answer any more.
+        StorageError: With ``resume``: a root no longer answers.
 
     >>> found = ckpt.scan("sample_checkpoints", depth=1)
     >>> found.checkpoints[0].severity, len(found.checkpoints) > 40

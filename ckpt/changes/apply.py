@@ -133,7 +133,7 @@ def _perform_steps(
     try:
         _restore(manifest, backup, storage, writer)
     except CkptError as error:
-        return Receipt(backup=backup.uri, problem=f"{problem}; what had been done could not be reverted: {error}")
+        return Receipt(backup=backup.uri, problem=f"{problem}; the completed steps could not be reverted: {error}")
     return Receipt(undone=True, backup=backup.uri, problem=problem, other_backup=other_backup)
 
 
@@ -178,7 +178,7 @@ def undo(
             steps = _restore(manifest, backup, storage, writer)
             problem = _warn_of_other_writes(manifest, storage.list_tree())
             if problem is not None:
-                raise Refused(f"every file of the change is as it was before, but {problem}")
+                raise Refused(f"every file of the change is back to its old content, but {problem}")
             return Receipt(undone=True, backup=backup.uri, steps=steps, undone_command=manifest.command)
     except CkptError as error:
         return Receipt(backup=backup.uri, problem=str(error))
@@ -194,10 +194,10 @@ def _must_be_untouched(manifest: Manifest, now: Listing, storage: Storage) -> No
         known.setdefault(entry.path, {None}).update((entry.before, entry.after))
     for path, contents in known.items():
         if _read_content(storage, path) not in contents:
-            raise Refused(f"{path} was written since the backup: {cure}")
+            raise Refused(f"{path} was written after the backup: {cure}")
     others = _find_other_changes(manifest, now)
     if others is not None:
-        raise Refused(f"files appeared, disappeared or were written since the backup{others}: {cure}")
+        raise Refused(f"files appeared, disappeared or were written after the backup{others}: {cure}")
 
 
 def _warn_of_other_writes(manifest: Manifest, now: Listing) -> str | None:
@@ -395,7 +395,7 @@ def _find_broken_promise(plan: ChangePlan, storage: Root) -> str | None:
         return f"the result cannot be checked: {error}"
     if [replace(f, because=()) for f in now.forecasts] == [replace(f, because=()) for f in plan.after]:
         return None
-    return "the checkpoint is not what the plan promised: a query or something else wrote to it meanwhile"
+    return "the checkpoint differs from the plan: a query or something else wrote to it in the meantime"
 
 
 def _undo_change(

@@ -190,7 +190,7 @@ def load(backup: Storage) -> Manifest:
         steps = tuple(_read_entry(step) for step in recorded["steps"])
         return Manifest(command, query_id, int(recorded["created_ms"]), others, steps)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise BadBackup(f"{_name_backup(backup)} is not what ckpt writes: restore the files by hand") from error
+        raise BadBackup(f"{_name_backup(backup)} does not have ckpt's format: restore the files by hand") from error
 
 
 def _read_entry(recorded: Mapping[str, Any]) -> ManifestEntry:
@@ -231,7 +231,7 @@ def read_original(backup: Storage | Writer, entry: ManifestEntry) -> bytes | Non
             BOOK.text("backup_incomplete", backup=one_line(backup.uri), file=entry.file, copied=one_line(entry.path))
         ) from error
     if FileContent.of(data) != entry.before:
-        raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed since the backup: restore it by hand")
+        raise BadBackup(f"{one_line(backup.uri)}/{entry.file} was changed after the backup: restore the file by hand")
     return data
 
 

@@ -82,7 +82,7 @@ def _refuse_lost_batches(before: Inspection, after: Inspection) -> str | None:
         return None
     failing = next((f for f in starts if f.lost or not f.outcome.runs), None)
     if failing is not None and failing.lost:
-        return f"batches from {failing.lost[0]} on would never be run ({_name_codes(failing)})"
+        return f"batches from {failing.lost[0]} on would never run ({_name_codes(failing)})"
     return _describe_failure("the start would still fail", failing)
 
 
@@ -137,14 +137,14 @@ def _explain_failure(after: Inspection) -> str:
     failing = find_failing(after)
     forecast = next((f for f in _synchronous_forecasts(after) if f.spark in failing), None)
     if forecast is None:
-        return "no Spark version is known to start it"
+        return "no known Spark version starts it"
     if forecast.lost:
-        return f"batches from {forecast.lost[0]} on would never be run"
+        return f"batches from {forecast.lost[0]} on would never run"
     if not forecast.because:
         return f"the next start would not run as planned ({forecast.outcome})"
     finding = forecast.because[0]
     error = f' ("{forecast.error}")' if forecast.error else ""
-    does = "does what is not known to ckpt" if forecast.outcome is Outcome.UNKNOWN else f"would fail{error}"
+    does = "has an outcome that ckpt does not know" if forecast.outcome is Outcome.UNKNOWN else f"would fail{error}"
     return f"the next start {does}: {finding.path}: {finding.detail} ({finding.diagnosis.code})"
 
 

@@ -50,11 +50,11 @@ OTHERS_REPEAT = ToAccept(again(), words("other sinks would get rows again"), any
 SINK_REPEATS = ToAccept(again(), words("the sink would have rows twice"))
 SINK_DROPS = ToAccept(effect(None, Ids.REUSED), words("a sink that remembers batch ids would drop rows"), any_sink=True)
 NEVER_FINISHED = words(
-    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: {call:inspect} says how to "
+    "ckpt was interrupted while it wrote this checkpoint, or changed its sources: {call:inspect} shows how to "
     "repair that"
 )
 """Why nothing is done with such a checkpoint (``Checkpoint.unfinished``)."""
-OF_EPOCHS = "it was written by continuous processing, whose offsets are those of epochs"
+OF_EPOCHS = "continuous processing wrote it, and its offsets belong to epochs"
 """Why no plan is made for a checkpoint of ``Kind.CONTINUOUS``."""
 
 
@@ -220,7 +220,7 @@ def name_lost_part(checkpoint: Checkpoint, batch: int) -> str | None:
     Only later batches may show it: with these gone too, the checkpoint would look sound.
     """
     if checkpoint.stateful and not checkpoint.listing.has_folder(STATE):
-        return f"{STATE}/ is missing, and the logs show that the query keeps state"
+        return f"{STATE}/ is missing, although the logs show that the query is stateful"
     entry = find_renumbered_entry(checkpoint, batch)
     if entry is None:
         return None
@@ -255,7 +255,7 @@ def adapt_to_sink(plan: Planned, log: SinkLog | None, *, other_range: bool = Fal
     sink = foresee_sink(after.checkpoint, after.counted, log)
     if other_range and sink.outcome in (SinkOutcome.PASSES_OVER, SinkOutcome.MAY_DROP) and sink.next_batch is not None:
         batch = sink.next_batch
-        text = f"it has batch {batch}, and drops the rows of its new range silently"
+        text = f"it has batch {batch}, and silently drops the rows of its new offsets"
         sink = replace(sink, outcome=SinkOutcome.DROPS, dropped=(batch, batch), said=text, forget_from=batch)
     plan = replace(plan, sink=sink)
     if log.keeps_no_ids:
@@ -288,7 +288,7 @@ def _adapt_to_rows(plan: Planned, sink: SinkOutlook) -> Planned:
     into_noop = plan.first is First.NOOP and doubles
     batches = [replayed.batch for replayed in plan.replay or ()]
     if into_noop and sink.next_batch is not None:
-        sink = replace(sink, said=f"it has the rows of batch {sink.next_batch}, which runs again over its old range")
+        sink = replace(sink, said=f"it has the rows of batch {sink.next_batch}, which runs again over its old offsets")
     elif batches and sink.log.kind == SinkKind.UPSERT:
         again = str(BOOK.text("recounted")) if plan.recounts else again
         sink = replace(sink, said=str(BOOK.text("upserts_again", first=min(batches), again=again)))

@@ -124,7 +124,7 @@ class AddedSpace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Value):
-    """Everything that was read of one checkpoint; nothing in it was concluded, only parsed."""
+    """The parsed content of one checkpoint, without any conclusions."""
 
     uri: str
     kind: Kind

@@ -26,8 +26,8 @@ _LOGS = frozenset(("offsets", "commits"))
 class Flow(Record):
     """One flow of a pipeline, by its folder."""
 
-    pipeline: Annotated[str, "the storage of the pipeline"]
-    table: Annotated[str, "the table or sink that it writes: catalog, schema and name, with dots between"]
+    pipeline: Annotated[str, "the pipeline's storage"]
+    table: Annotated[str, "the table or sink that it writes to: catalog, schema and name, separated by dots"]
     name: Annotated[str, "of the flow"]
 
     @property
@@ -41,9 +41,9 @@ class FlowVersion(Record):
     """One checkpoint of a flow, and those beside it."""
 
     flow: Flow
-    version: Annotated[str, "the name of its folder in that of the flow"]
-    versions: Annotated[tuple[str, ...], "all that the flow has; runs use the last; none: not looked at"] = ()
-    before: Annotated[str | None, "the newest version before it with a commit, where it has none itself"] = None
+    version: Annotated[str, "the name of its folder in the flow's folder"]
+    versions: Annotated[tuple[str, ...], "all versions of the flow; runs use the last; none: not looked at"] = ()
+    before: Annotated[str | None, "the newest version before it with a commit, if it has none itself"] = None
     siblings: Annotated[tuple[str, ...], "other flows into the same table"] = ()
 
     @property

@@ -88,10 +88,10 @@ def open_checkpoint(
         storage_options: For the file system of the URI, such as ``{"region": "eu-west-1"}``.
         batches: How many of the newest offset and commit files are read, but never fewer than are judged
             (``ckpt.checkpoint.checkpoint.JUDGED``); 0 reads them all.
-        names_only: Do not read the state that the next start loads; by default it is read completely, up to a bound.
+        names_only: Do not read the state that the next start loads; by default it is read completely, up to a limit.
 
     Raises:
-        NotACheckpoint: There is something else at the path.
+        NotACheckpoint: The path exists, but is not a checkpoint.
         NotFound, StorageError, UsageError: It cannot be read.
 
     >>> ckpt.open_checkpoint("sample_checkpoints/kafka-4.2").commits.latest
@@ -242,8 +242,8 @@ def _list_top(storage: Storage) -> Folder:
         if parse_version(storage.uri) is None:
             raise
         raise NotAFolder(
-            f"{storage.uri} is a file, and its name is that of a version of the flow: runs of the pipeline use the "
-            "highest one, so they fail if that is this file; move it away"
+            f"{storage.uri} is a file with the name of a flow version: pipeline runs use the highest version, so they "
+            "fail if it is this file; move it away"
         ) from error
 
 
@@ -278,10 +278,10 @@ def _must_be_new(storage: Storage, top: Folder) -> None:
     looks = ((name, storage.list_level(name)) for name in sorted(top.folders)[:_LOOK_BELOW])
     below = [name for name, inner in looks if is_checkpoint(storage, inner, name)]
     hint = describe_other(storage, top) or "use the folder that the query names as checkpointLocation"
-    why = "no file in it is one of a checkpoint" if find_parts(top) else "it has no offsets/, commits/ or metadata"
+    why = "it contains no checkpoint file" if find_parts(top) else "it has no offsets/, commits/ or metadata"
     flow = parse_flow(storage.uri)
     if flow is not None and flow[1] is None and len(flow[0].table.split(".")) > 1:
-        hint = "it is a flow of a pipeline without a version: its next run begins version 0, from nothing"
+        hint = "it is a pipeline flow without a version: its next run starts version 0 from nothing"
     elif below:
         hint = f"there are checkpoints in it: {', '.join(below[:5])}" + (" ..." if len(below) > 5 else "")
     raise NotACheckpoint(f"{storage.uri}: not a checkpoint ({why}); {hint}")
@@ -291,9 +291,9 @@ def _name_versions(uri: str, live: Sequence[str]) -> str:
     folder, mark, options = uri.partition("?") if "://" in uri else (uri, "", "")
     paths = [one_line(f"{folder.rstrip('/')}/{version}{mark}{options}") for version in live[:_NAMED]]
     if len(live) == 1:
-        return f"it has one flow of a pipeline: use {paths[0]}, the version that runs use"
+        return f"it has one pipeline flow: use {paths[0]}, the version that runs use"
     more = f" and {len(live) - _NAMED} others" if len(live) > _NAMED else ""
-    return f"it has {len(live)} flows of a pipeline: use the version that the runs of one use, {', '.join(paths)}{more}"
+    return f"it has {len(live)} pipeline flows: use the version that runs use, {', '.join(paths)}{more}"
 
 
 @dataclass

@@ -26,8 +26,8 @@ _OTHERS = {
     "an Iceberg table": r"version-hint\.text|.*\.metadata\.json",
     "the output of a file sink": r"_spark_metadata/",
     "a log directory of Kafka": r"meta\.properties|(partition|topic)\.metadata|.*-(epoch|offset)-checkpoint",
-    "a folder of Flink's checkpoints or savepoints": r"(chk-\d+|savepoint-[0-9a-f]{6}-[0-9a-f]{12}|taskowned)/",
-    "a checkpoint of DStreams, which Structured Streaming does not read": r"checkpoint-\d{12,}|receivedBlockMetadata/",
+    "a folder of Flink checkpoints or savepoints": r"(chk-\d+|savepoint-[0-9a-f]{6}-[0-9a-f]{12}|taskowned)/",
+    "a DStreams checkpoint, which Structured Streaming does not read": r"checkpoint-\d{12,}|receivedBlockMetadata/",
     "a git folder": r"HEAD",
 }
 """Other formats that are often beside checkpoints, each by the name of a file or folder in it."""
@@ -146,4 +146,4 @@ def describe_other(storage: Storage, top: Folder) -> str | None:
                 if any(re.fullmatch(pattern, inside) for inside in names):
                     where = "in " * (opened is not storage)
                     return f"it is {where}{name}; use the folder that the query names as checkpointLocation"
-    return f"it is {what}whose checkpoint has to be two folders above it" if iceberg else None
+    return f"it is {what}whose checkpoint should be two folders above it" if iceberg else None

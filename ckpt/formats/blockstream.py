@@ -77,7 +77,7 @@ class Stream:
         while header := pieces.take(HEADER_LENGTH):
             at = pieces.at - len(header)
             if len(header) < HEADER_LENGTH:
-                self.wrong, self.cut = f"{len(header)} bytes from byte {at:,} on are no block", True
+                self.wrong, self.cut = f"the {len(header)} bytes from byte {at:,} on are not a block", True
                 return
             try:
                 method, stored, length, checksum = _header(header)
@@ -90,7 +90,7 @@ class Stream:
             most = length + length // 255 + 16  # that LZ4 makes of so many bytes; what is longer is not held
             body = pieces.take(stored) if stored <= most else b""
             if len(body) < stored and (stored <= most or pieces.skip(stored) < stored):
-                self.wrong, self.cut = f"the block at byte {at:,} is cut off", True
+                self.wrong, self.cut = f"the block at byte {at:,} is truncated", True
                 return
             block = body if method == STORED else _decompress(body, length, at)
             if of_lz4_block(block) != checksum:
@@ -107,7 +107,7 @@ def _header(header: bytes) -> tuple[int, int, int, int]:
     if not header.startswith(MAGIC):
         raise Corrupt("does not begin with LZ4Block")
     if method not in (STORED, COMPRESSED):
-        raise Corrupt("names an unknown way of compression")
+        raise Corrupt("names an unknown compression method")
     impossible = length > 1 << _LEAST_LEVEL + (token & 0x0F) or length < 0 or stored < 0
     impossible |= (length == 0) is not (stored == 0) or (method == STORED and length != stored)
     if impossible or (length == 0 and checksum):

@@ -218,7 +218,7 @@ def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
 
     codec, at = pa.Codec("snappy"), _SNAPPY_HEADER
     if not data.startswith(_SNAPPY):
-        raise BadBlock("it does not begin as a stream of snappy-java does")
+        raise BadBlock("it does not begin like a snappy-java stream")
     while at < len(data):
         if data.startswith(_SNAPPY, at):  # streams may be put one after another
             at += _SNAPPY_HEADER
@@ -243,7 +243,7 @@ def _lzf_chunks(data: bytes, _: int) -> Iterator[bytes]:
     while at < len(data):
         head = data[at : at + 7]
         if not head.startswith(_LZF) or len(head) < 5 or head[2] not in (_LZF_STORED, _LZF_COMPRESSED):
-            raise BadBlock("it has no chunk of LZF where one should begin")
+            raise BadBlock("it has no LZF chunk where one should begin")
         compressed = head[2] == _LZF_COMPRESSED
         at += 7 if compressed else 5
         end = at + int.from_bytes(head[3:5], "big")

@@ -93,7 +93,7 @@ def choose_segment(names: Iterable[str]) -> Segment:
         raise Damaged(Fault.INCOMPLETE, "it has no version")
     gap = next((number for number in range(begin + 1, version + 1) if number not in commits), None)
     if gap is not None:
-        raise Damaged(Fault.INCOMPLETE, f"it lacks version {gap}, and has no checkpoint after that")
+        raise Damaged(Fault.INCOMPLETE, f"it lacks version {gap}, and has no later checkpoint")
     earlier = [commits[number] for number in takewhile(commits.__contains__, range(begin, begin - _EARLIER, -1))]
     later = tuple(commits[number] for number in range(begin + 1, version + 1))
     return Segment(files, later, version, tuple(reversed(earlier)))

@@ -85,7 +85,7 @@ def _version(numbered: Mapping[int, str], hint: bytes | None) -> int:
     text = (hint or b"").strip()
     at = int(text) if text.isdigit() and len(text) < 10 else max(numbered)
     if at not in numbered:
-        raise Damaged(Fault.INCOMPLETE, f"{VERSION_HINT} names version {at}, which is not there")
+        raise Damaged(Fault.INCOMPLETE, f"{VERSION_HINT} names version {at}, which does not exist")
     while at + 1 in numbered:
         at += 1
     return at
@@ -99,9 +99,9 @@ def parse_iceberg_table(raw: bytes) -> IcebergTable:
         raise Damaged(Fault.BAD_BINARY, f"byte {error.start} is not UTF-8 text") from None
     listed = fields.get("snapshots", [])
     if whole_number(fields.get("format-version")) is None:
-        raise Damaged(Fault.BAD_JSON, "it has no format-version, so it is no metadata of Iceberg")
+        raise Damaged(Fault.BAD_JSON, "it has no format-version, so it is not Iceberg metadata")
     if not isinstance(listed, list):
-        raise Damaged(Fault.BAD_JSON, "its snapshots are no list")
+        raise Damaged(Fault.BAD_JSON, "its snapshots are not a list")
     snapshots = {snapshot.id: snapshot for snapshot in map(_snapshot, listed)}
     current = whole_number(fields.get("current-snapshot-id"))
     if current == -1:

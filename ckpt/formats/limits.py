@@ -49,4 +49,4 @@ def refuse_too_large(path: str, size: int) -> Unreadable | None:
 
 def describe_excess(size: int, largest: int) -> str | None:
     """Why a file of ``size`` bytes is not read; None where it has no more than ``largest``."""
-    return f"it has {size:,} bytes, and ckpt reads no more than {largest:,} of such a file" if size > largest else None
+    return f"it has {size:,} bytes, but ckpt reads at most {largest:,} of such a file" if size > largest else None

@@ -21,8 +21,8 @@ from ckpt.formats.text import Damaged, json_of, tolerant
 from ckpt.model import Fault, Json, PlannedBatch, QueryMetadata
 
 _WHY = (
-    "ckpt took this batch back, and the sink has its rows. Before any other start, start the query once into the sink "
-    "noop: it computes the state of the batch and writes no row. `ckpt preflight` says when that is done."
+    "ckpt rewound this batch, and the sink has its rows. Before any other start, start the query once into the sink "
+    "noop: it computes the state of the batch and writes no rows. `ckpt preflight` shows when that is done."
 )
 
 _WHY_SKIPPED = (
@@ -69,7 +69,7 @@ def parse_skipped(raw: bytes) -> tuple[PlannedBatch, ...]:
     """Read ``ckpt-skipped.json``."""
     listed = fields_of(json_of(raw.decode("utf-8", errors="replace"))).get("batches")
     if not isinstance(listed, list):
-        raise Damaged(Fault.BAD_JSON, "its batches are no list")
+        raise Damaged(Fault.BAD_JSON, "its batches are not a list")
     return tuple(map(_planned_batch, listed))
 
 

@@ -46,13 +46,13 @@ def parse_offset_log(raw: bytes) -> OffsetLog:
     if raw == CHANGING:
         raise Damaged(Fault.UNFINISHED_CHANGE, "ckpt did not finish changing this checkpoint", NO_VERSION)
     if raw.startswith(b"\xac\xed\x00\x05"):
-        reason = "Spark 2.0 wrote it, in Java's serialization; it is not damaged, and later versions cannot read it"
+        reason = "Spark 2.0 wrote it in Java serialization; it is not damaged, but later versions cannot read it"
         raise Damaged(Fault.JAVA_SERIALIZED, reason, "Input length = 1")  # for its first byte
     with read_versioned(raw, NEWEST_VERSION) as (version, lines):
         if not lines:
             raise Damaged(Fault.INCOMPLETE, "nothing follows its version line", "next on empty iterator")
         if len(lines) > MOST_SOURCES + 1:
-            reason = f"it has {len(lines) + 1} lines, and no query has so many sources"
+            reason = f"it has {len(lines) + 1} lines, but no query has so many sources"
             raise Damaged(Fault.BAD_JSON, reason, "sources in the checkpoint offsets and now there are")
         sources = _read_named_sources(lines[1:]) if version == 2 else tuple(_source(None, line) for line in lines[1:])
         return OffsetLog(version, _metadata(trimmed(lines[0]), version), sources)

@@ -214,7 +214,7 @@ def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
                 raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
             entries[name.decode()] = content
     except struct.error:
-        raise Corrupt("one of its entries is cut off") from None
+        raise Corrupt("one of its entries is truncated") from None
     if entries.keys() == {"metadata"} and _NO_TABLES in entries["metadata"]:
         return entries, at  # an empty store: RocksDB makes the database then
     missing = {"metadata", "CURRENT"} - entries.keys()
@@ -248,7 +248,7 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
         checksum, packed, length = struct.unpack_from("<III", data, end)
         end += 12
     if not 0 <= end <= len(data):
-        raise Corrupt(f"{entry} is cut off")
+        raise Corrupt(f"{entry} is truncated")
     if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):
         raise Corrupt(f"{entry} does not match its checksum")
     return name, content, end

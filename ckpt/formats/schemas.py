@@ -52,7 +52,7 @@ def parse_state_schema(path: str, data: bytes) -> tuple[ColumnFamily, ...] | Unr
             return Unreadable(path, Fault.BAD_JSON, str(error), version, _NO_TYPE)
         except (ValueError, RecursionError):
             continue
-    return Unreadable(path, Fault.BAD_BINARY, "what follows its version cannot be decoded", version, says)
+    return Unreadable(path, Fault.BAD_BINARY, "the bytes after its version cannot be decoded", version, says)
 
 
 def format_state_schema(version: int, families: Sequence[ColumnFamily]) -> bytes:

@@ -119,12 +119,12 @@ def parse_hadoop_sidecar(raw: bytes) -> HadoopChecksums:
     if not raw:
         raise Damaged(Fault.EMPTY, "the checksum file is empty")
     if not raw.startswith(_MAGIC):
-        raise Damaged(Fault.BAD_BINARY, "it does not start like Hadoop's checksum files")
+        raise Damaged(Fault.BAD_BINARY, "it does not start like a Hadoop checksum file")
     if len(raw) < 8 or len(raw) % 4:
         raise Damaged(Fault.BAD_BINARY, "the checksum file is truncated")
     (piece,) = unpack_from(">i", raw, len(_MAGIC))
     if piece <= 0:
-        raise Damaged(Fault.BAD_BINARY, f"it counts {piece} bytes per checksum")
+        raise Damaged(Fault.BAD_BINARY, f"it uses {piece} bytes per checksum")
     values = array("I", raw[8:])
     if sys.byteorder == "little":
         values.byteswap()

@@ -67,10 +67,10 @@ def check_footer(end: bytes) -> tuple[int, int]:
         raise Corrupt(f"its {len(end)} bytes are too few for an SST file")
     version, magic = struct.unpack_from("<IQ", end, len(end) - 12)
     if magic != _MAGIC:
-        raise Corrupt("its last bytes are not those of an SST file")
+        raise Corrupt("it does not end like an SST file")
     kind = end[len(end) - FOOTER]
     if version in _NEWER_VERSIONS:
-        raise UnknownTable(f"its format has version {version}, which ckpt does not know")
+        raise UnknownTable(f"its format version {version} is unknown to ckpt")
     if version not in _VERSIONS or kind not in _CHECKSUMS:
         raise Corrupt(f"its footer names version {version} of the format and checksums of type {kind}")
     if not FAST and kind:
@@ -158,7 +158,7 @@ class _Table:
         if kind == 0:
             return body
         if kind not in _COMPRESSIONS:
-            raise UnknownTable(f"its blocks are compressed in way {kind}, which ckpt does not know")
+            raise UnknownTable(f"its blocks use compression type {kind}, which ckpt does not know")
         length, at = read_varint(body, 0)
         if length > _LARGEST_INDEX:
             raise UnknownTable(f"its index unpacks to {length:,} bytes")

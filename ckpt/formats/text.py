@@ -111,7 +111,7 @@ def drop_white_space(raw: bytes) -> bytes:
 def describe_white_space(raw: bytes) -> str:
     """Say in words which white space ``drop_white_space`` removes."""
     added = {
-        "line ends of Windows, as git writes them with core.autocrlf": b"\r\n" in raw,
+        "Windows line ends, as git writes them with core.autocrlf": b"\r\n" in raw,
         "a byte order mark": raw.startswith(_BYTE_ORDER_MARK),
         "white space at its end": raw != raw.rstrip(b" \t\r\n"),
     }
@@ -174,7 +174,7 @@ def exact_json(text: str) -> Json:
 def _value_and_rest(text: str) -> tuple[Json, str]:
     body = text.lstrip(_SPACE)
     if not body:
-        raise Damaged(Fault.INCOMPLETE, "JSON is missing in it", "No content to map due to end-of-input")
+        raise Damaged(Fault.INCOMPLETE, "it contains no JSON", "No content to map due to end-of-input")
     _check_depth(body)
     value: Json
     try:
@@ -199,17 +199,17 @@ def _check_depth(text: str) -> None:
     if max(accumulate(memoryview(steps).cast("b")), default=0) > MAX_DEPTH:
         raise Damaged(Fault.BAD_JSON, f"its JSON nests deeper than {MAX_DEPTH}", "nesting depth")
     if opened > MOST_CONTAINERS:
-        raise Damaged(Fault.TOO_LARGE, f"its JSON has {opened:,} objects and lists, and ckpt reads {MOST_CONTAINERS:,}")
+        raise Damaged(Fault.TOO_LARGE, f"its JSON has {opened:,} objects and lists; the limit is {MOST_CONTAINERS:,}")
 
 
 def _not_json(message: str, text: str, position: int) -> NoReturn:
     """Say what is wrong at ``position``, with the words that Jackson has for it where they are certain."""
     rest = text[position:]
     if rest in ("", "-") or message.startswith("Unterminated string"):
-        raise Damaged(Fault.TRUNCATED_JSON, "its JSON stops before its end", "Unexpected end-of-input")
+        raise Damaged(Fault.TRUNCATED_JSON, "its JSON ends too early", "Unexpected end-of-input")
     cut_word = rest.isalpha() and any(word.startswith(rest) for word in ("true", "false", "null"))
     if cut_word:
-        raise Damaged(Fault.TRUNCATED_JSON, "its JSON stops before its end", "Unrecognized token")
+        raise Damaged(Fault.TRUNCATED_JSON, "its JSON ends too early", "Unrecognized token")
     raise Damaged(Fault.BAD_JSON, f"it is not JSON from {quoted(rest, 20)} on", _jackson(message, rest[0]))
 
 

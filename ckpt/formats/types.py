@@ -76,7 +76,7 @@ def strange_type(kind: Json) -> str | None:
     """In words, the first part of a type that ``DataType.fromJson`` of no known Spark reads; None for none."""
     match kind:
         case str(name):
-            return None if _ATOMIC.fullmatch(name) else f"no type of Spark is called {quoted(name)}"
+            return None if _ATOMIC.fullmatch(name) else f"Spark has no type {quoted(name)}"
         case {"type": "struct", "fields": list(fields), **others} if not others and all(map(_is_field, fields)):
             kinds = [field.get("type") for field in fields if isinstance(field, dict)]
         case {"type": "array", "elementType": element, "containsNull": bool(), **others} if not others:
@@ -86,7 +86,7 @@ def strange_type(kind: Json) -> str | None:
         case {"type": "udt"}:
             kinds = []
         case _:
-            return "a type in it lacks what Spark looks for, or has more"
+            return "a type in it has missing or additional keys"
     return next((strange for inner in kinds if (strange := strange_type(inner)) is not None), None)
 
 

@@ -18,7 +18,7 @@ class Refused(CkptError):
 def must_be_seconds(grace: float) -> None:
     """Raise UsageError for what is no time to wait: nothing is ever older than ``inf``, and everything than ``nan``."""
     if not (math.isfinite(grace) and grace >= 0):
-        raise UsageError(words("{given} is no number of seconds: give 0 or more", given=Option("grace", grace)))
+        raise UsageError(words("{given} is not a number of seconds: give 0 or more", given=Option("grace", grace)))
 
 
 def must_be_quiet(storage: Storage, first_look: Listing, grace: float, exempt: Collection[str] = ()) -> Listing:
@@ -33,8 +33,8 @@ def must_be_quiet(storage: Storage, first_look: Listing, grace: float, exempt: C
     if written and grace and age < grace:
         wait = f"try again in {grace - age:.0f} s" if age > -1 else "its time is in the future: check the clocks"
         text = words(
-            "{path} was written {age} s ago: is the query still running? Make sure that it is stopped (a change that "
-            "ckpt made counts too), and {wait} ({grace})",
+            "{path} was written {age} s ago: is the query still running? Make sure that it is "
+            "stopped (a change by ckpt counts too), and {wait} ({grace})",
             path=path,
             age=f"{max(age, 0):.0f}",
             wait=wait,

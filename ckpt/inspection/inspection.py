@@ -32,7 +32,7 @@ FORECAST = tuple(Spark)  # the versions that are forecast where none is named
 _ASK_AGAIN = advise(
     do(
         Do.FIND_OUT,
-        words('ask again once what was "not reached" can be reached; the checkpoint itself has nothing to repair'),
+        words('ask again once the parts "not reached" can be reached; the checkpoint itself needs no repair'),
         rows=NO_ROWS,
     )
 )
@@ -129,9 +129,9 @@ def gather_evidence(checkpoint: Checkpoint) -> Evidence:
 class Space:
     """Bytes of files that no restart needs; None: what was read does not say."""
 
-    old_versions: Annotated[int | None, "state of versions that no start needs; null if names and sizes do not say"]
+    old_versions: Annotated[int | None, "state of versions that no start needs; null if names and sizes do not show it"]
     orphans: Annotated[int | None, "SST files that no snapshot names; null unless `--deep` has read the snapshots"]
-    temporary: Annotated[int, "what interrupted writes left"]
+    temporary: Annotated[int, "temporary files of interrupted writes"]
 
     @property
     def known(self) -> int:

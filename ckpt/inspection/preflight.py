@@ -33,12 +33,12 @@ _RECENT_S = 600.0
 _OF_NO_STATE = (diagnoses.state.NO_STATE_FOLDER, diagnoses.state.STATE_SEEMS_LOST)
 """Findings that say nothing of a query that is known to keep no state."""
 _NOT_IN_A_CHECKPOINT = words(
-    "a checkpoint does not have the length of windows, the gap of sessions, the delay of the watermark, the output "
-    "mode, filters, which columns are aggregated, the type of a join, or user code: a change of these is not seen "
-    "({from_query}: the description of the query that wrote it)",
+    "a checkpoint does not record window lengths, session gaps, the watermark delay, the output mode, filters, the "
+    "aggregated columns, the type of a join, or user code: changes to these are not seen ({from_query}: the "
+    "description of the query that wrote it)",
     from_query=Option("from_query"),
 )
-_NOT_IN_A_PLAN = f"{NOT_DESCRIBED}: a change of these is not seen"
+_NOT_IN_A_PLAN = f"{NOT_DESCRIBED}: changes to these are not seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Readiness(Value):
 
     inspection: Inspection
     holds: tuple[RatedFinding, ...]  # why not; none where it can
-    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and what a restart makes of it"]
+    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and how a restart treats it"]
     query: QueryDescription | None
     unknown: tuple[str | Words, ...]  # what could not be seen, a sentence each
     not_asked: tuple[str, ...]  # what nobody asked about: ``sources``, ``sink``, ``query``
@@ -131,7 +131,7 @@ def judge_start(
         evidence = replace(evidence, findings=tuple(f for f in evidence.findings if f.diagnosis not in _OF_NO_STATE))
     findings = []
     if changed is not None or checkpoint.moving:
-        path, detail = changed or "the checkpoint", "it changed while ckpt was looking"
+        path, detail = changed or "the checkpoint", "it changed while ckpt was reading"
         findings.append(Finding(diagnoses.starting.SECOND_DRIVER, path, detail))
     if start.must_exist and checkpoint.offsets.latest is None and not checkpoint.links_out:
         folder = checkpoint.missing_folder
@@ -217,18 +217,18 @@ def _list_unseen(
     age = activity.measure_age_s(checkpoint.listing)
     if changed is None and age is not None and age < _RECENT_S:
         unseen.append(
-            f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was looking: a driver that "
+            f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was reading: a driver that "
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
         unseen.append(
             words(
-                "whether this query has run before: where no batch is planned, {must_exist} holds",
+                "whether this query has run before: if no batch is planned, {must_exist} holds the start",
                 must_exist=Option("must_exist"),
             )
         )
     if checkpoint.offsets.latest is None and live is not None:
-        unseen.append("what the sources have now: where no batch is planned, no file says what the query reads")
+        unseen.append("current offsets of the sources: no batch is planned, so no file shows what the query reads")
     if checkpoint.state is not None and checkpoint.state.not_read:
         unseen.append(
             words(
@@ -249,14 +249,14 @@ def _list_unseen(
 def _list_unknown(inspection: Inspection) -> list[str]:
     """List what was asked about and is still not known."""
     sources = [
-        f"what source {source.live.index} has now: {source.said}"
+        f"current offsets of source {source.live.index}: {source.said}"
         for source in inspection.live
         if source.outcome is SourceOutcome.UNKNOWN and source.said
     ]
     sink = inspection.sink
     if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.keeps_no_ids:
         return sources
-    return [*sources, f"which batches the sink has: {sink.said}"]
+    return [*sources, f"batches in the sink: {sink.said}"]
 
 
 def find_changed_file(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:

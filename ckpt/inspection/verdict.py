@@ -15,8 +15,8 @@ _HOW = {
     Progress.REALTIME: " in real-time mode",
     Progress.CONTINUOUS: " with a continuous trigger",
 }
-IF_STATELESS = ", if the query keeps no state"
-AS_FAR_AS_NAMES = ", as far as names and sizes say"
+IF_STATELESS = ", if the query is stateless"
+AS_FAR_AS_NAMES = ", judging by names and sizes"
 
 
 def verdict(
@@ -135,7 +135,7 @@ def _spell_troubles(errors: Sequence[str], cause: str) -> str:
     elif set(errors) == {FIRST_INTO_NOOP.code}:
         how = ", but only after one start into noop"
     elif set(errors) == {FIRST_START_UNREADABLE.code}:
-        how = ", but whether the sink has that batch has to be found out first"
+        how = ", but first find out whether the sink has that batch"
     return how + _after_colon(cause)
 
 
@@ -154,7 +154,7 @@ def _spell_none_runs(forecasts: Sequence[Forecast], which: str, but: str, cause:
         by_option = f"with failOnDataLoss, its default; with failOnDataLoss=false it runs batch {again} again"
         return f"Will not restart {by_option}{but}{_after_colon(cause)}"
     if outcomes <= {Outcome.UNKNOWN}:
-        return f"Unknown what a start will do{but}{_after_colon(cause)}"
+        return f"The outcome of a start is unknown{but}{_after_colon(cause)}"
     how = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
     if outcomes == {Outcome.FAILS_IN_BATCH} and not cause:
         how = f": batch {batches[0]} fails while it runs"
@@ -178,7 +178,7 @@ def outcome_words(forecast: Forecast) -> str:
         Outcome.FAILS_IN_BATCH: f"fails while batch {batch} runs{error}",
         Outcome.FAILS_AT_COMMIT: f"runs batch {batch}, writes its rows, then fails at the commit{error}",
         Outcome.REFUSED: f"refused: {asynchronous if forecast.progress.in_micro_batches else _name_reason(forecast)}",
-        Outcome.UNKNOWN: "not known to ckpt",
+        Outcome.UNKNOWN: "unknown to ckpt",
     }
     if forecast.if_lenient is not None:
         lenient = f"runs batch {forecast.if_lenient} again with failOnDataLoss=false"
@@ -186,9 +186,9 @@ def outcome_words(forecast: Forecast) -> str:
     if forecast.outcome is not Outcome.RESUMES or not forecast.reexecutes:
         return words[forecast.outcome]
     if not forecast.progress.in_micro_batches:
-        return f"deletes what is planned, and resumes with new batch {batch}"
+        return f"deletes planned batches, and resumes with new batch {batch}"
     return f"runs batch {batch} again, then continues"
 
 
 def _name_reason(forecast: Forecast) -> str:
-    return next((finding.detail for finding in forecast.because), "Spark does not run it so")
+    return next((finding.detail for finding in forecast.because), "not supported by Spark")

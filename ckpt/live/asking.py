@@ -56,7 +56,7 @@ def ask_sources(
     if checkpoint.offsets.latest is None:
         return ()  # what the query reads is not known
     if not views:
-        reason = "the newest offsets, which name the sources, are missing or cannot be read"
+        reason = "the newest offsets, which list the sources, are missing or cannot be read"
         return tuple(LiveSource(index, NotAsked(reason)) for index in sorted(options))
     options = {**({} if given_only else _find_options(checkpoint, views)), **options}
     for index in sorted(options):

@@ -15,8 +15,8 @@ from ckpt.live.records import DeltaNow, FilesNow, IcebergNow, KafkaNow, LiveSour
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.versions import Progress
 
-_NOT_TRIED = "some of what the next start in micro-batches needs is gone: what this trigger makes of it was not tried"
-_NO_START = "no start that is forecast reads it: repair the checkpoint first"
+_NOT_TRIED = "some data for the next start in micro-batches is gone: the outcome with this trigger was not tried"
+_NO_START = "no forecast start reads it: repair the checkpoint first"
 
 
 def inform_forecast(forecast: Forecast, live: Sequence[LiveSource], in_sink: int | None = None) -> Forecast:

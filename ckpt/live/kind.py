@@ -63,7 +63,7 @@ def lower_options(options: Mapping[str, str]) -> dict[str, str]:
     """Lower the keys of options whose case does not matter. Raises UsageError for one that is given twice."""
     lowered = {key.lower(): value for key, value in options.items()}
     if len(lowered) < len(options):
-        raise unusable_option("an option is given twice, in upper and in lower case")
+        raise unusable_option("an option is given twice, in upper and lower case")
     return lowered
 
 
@@ -71,7 +71,7 @@ def read_flag(options: Mapping[str, str], name: str, default: bool) -> bool:
     """Read an option that is true or false. Raises UsageError."""
     text = options.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
-        raise unusable_option(f"{name} is true or false")
+        raise unusable_option(f"{name} must be true or false")
     return text == "true"
 
 
@@ -79,7 +79,7 @@ def read_number(options: Mapping[str, str], name: str, default: int) -> int:
     """Read an option that is a number. Raises UsageError."""
     text = options.get(name.lower(), str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise unusable_option(f"{name} is a whole number")
+        raise unusable_option(f"{name} must be an integer")
     return int(text)
 
 
@@ -92,7 +92,7 @@ def refuse_options(options: Mapping[str, str], source: str, known: Set[str], oth
         if key not in known | others:
             raise unusable_option(f"the {source} source has no option {one_line(key)}")
     option = next((key for key in sorted(options) if key in others), None)
-    return None if option is None else NotAsked(f"with the option {option} {source} has rules that ckpt does not know")
+    return None if option is None else NotAsked(f"with the option {option}, {source} has rules that ckpt does not know")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ckpt.advice import Advice
 from ckpt.live.records import LiveSource, Part, PartitionNow
 from ckpt.restart.findings import Diagnosis, Finding, Outcome
 
-NOT_IN_LOG = "where the next batch starts is not in the log"
+NOT_IN_LOG = "the log does not show where the next batch starts"
 """Said of a source of which nothing can be judged."""
 
 

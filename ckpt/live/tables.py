@@ -55,8 +55,8 @@ def add_waiting(has: str, unread: Iterable[Counts]) -> str:
     """Add to what the table has how much of it waits to be read."""
     files, rows = sum_counts(unread)
     if files is None:
-        return f"{has}; what waits to be read was not counted"
-    return f"{has}; {describe_counts([(files, rows)])} {'waits' if files == 1 else 'wait'} to be read"
+        return f"{has}; unread files were not counted"
+    return f"{has}; unread: {describe_counts([(files, rows)])}"
 
 
 def sum_counts(counts: Iterable[Counts]) -> Counts:

@@ -107,8 +107,8 @@ class Comparison:
     compared: tuple[VersionComparison, ...] = ()
     carried: Annotated[
         tuple[Carried, ...],
-        "what the last version before the switch has in common with the first snapshot after it; not part of the "
-        "verdict",
+        "rows that are the same in the last version before the switch and the first snapshot after it; not part of "
+        "the verdict",
     ] = ()
     spark: Annotated[str | None, "the version that read"] = None
     failed: Annotated[str | None, "why it stopped; its words are not fixed"] = None
@@ -174,7 +174,7 @@ def _make_two_ways(store: StorePartition, first: int, committed: Collection[int]
         why = gone if last not in snapshots else f"no snapshot after version {last} was uploaded yet"
     else:
         pairs = [*pairwise(sorted(version for version in snapshots if version <= last))][::-1]
-        why = f"up to version {last} no two snapshots remain with all changelogs between them"
+        why = f"up to version {last}, no two snapshots remain with all changelogs between them"
     across = (last if last - 1 in committed else None, later)
     for older, version in pairs:
         if version - older <= len(logs) and logs.issuperset(range(older + 1, version + 1)):

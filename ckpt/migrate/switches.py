@@ -56,9 +56,9 @@ PROVIDER_NAMES = {
 NEEDS = (
     "sources: Kafka, without the options maxOffsetsPerTrigger and minPartitions",
     "sink: Kafka, foreach or the console",
-    'output mode: update. Trigger: realTime="5 minutes" (5 seconds at least)',
+    'output mode: update. Trigger: realTime="5 minutes" (at least 5 seconds)',
     "state: aggregations, dropDuplicates and transformWithState in Scala or Java only, with Spark 4.3 or later",
-    "a slot of Spark for each partition of the sources and each shuffle partition, all at once",
+    "a Spark slot for each source partition and each shuffle partition, all at once",
 )
 """Demands of real-time mode on the query, which no file of a checkpoint shows."""
 
@@ -236,7 +236,7 @@ class OperatorMove:
     carry: Annotated[
         Transfer,
         "as-it-is: `ckpt rewrite` writes it, and the same query continues; goes-on: tests show that a new query gives "
-        "the results that the old one would have given; state-only: its state can be loaded, the rest is not proven",
+        "the same results as the old one; state-only: its state can be loaded, the rest is not proven",
     ]
     why: Annotated[str, "for people; its words are not fixed"]
 
@@ -279,8 +279,8 @@ class ProviderMove(Value):
         return {settings.PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
-_BUFFERS = (Transfer.GOES_ON, "its buffers are loaded; you write what the aggregate functions did")
-_SEEN = "the keys seen can be loaded; you write how their rows are dropped"
+_BUFFERS = (Transfer.GOES_ON, "its buffers are loaded; you write the logic of the aggregate functions")
+_SEEN = "its keys can be loaded; you write how their rows are dropped"
 _CARRIES: dict[OperatorFamily, tuple[Transfer, str]] = {
     OperatorFamily.AGGREGATION: _BUFFERS,
     OperatorFamily.WINDOWS: _BUFFERS,
@@ -293,22 +293,22 @@ _CARRIES: dict[OperatorFamily, tuple[Transfer, str]] = {
     OperatorFamily.WITHIN_WATERMARK: (Transfer.STATE_ONLY, f"{_SEEN}, and expiry"),
     OperatorFamily.JOIN: (
         Transfer.NONE,
-        "a join takes no initial state, and it is not proven that transformWithState can join as Spark's operator does",
+        "a join takes no initial state, and it is not proven that transformWithState can join like Spark's operator",
     ),
-    OperatorFamily.TRANSFORM: (Transfer.NONE, "transformWithState keeps its state in RocksDB only"),
+    OperatorFamily.TRANSFORM: (Transfer.NONE, "transformWithState keeps its state only in RocksDB"),
 }
-_ON_HDFS = "only transformWithState takes initial state from Python, and that runs on RocksDB only"
-_ALONE = "a new query takes initial state in one operator, and the others would start empty"
+_ON_HDFS = "in Python only transformWithState takes initial state, and it runs only on RocksDB"
+_ALONE = "a new query takes initial state for one operator, and the others would start empty"
 
 
 def migrate_provider(
     checkpoint: Location, *, to: ToProvider | str, storage_options: Mapping[str, str] | None = None
 ) -> ProviderMove:
-    """All that ``ckpt migrate provider`` says; reads the checkpoint's small files, and starts no JVM.
+    """Report what ``ckpt migrate provider`` reports. Reads only the checkpoint's small files; starts no JVM.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        to: The provider that is wanted: ``hdfs`` or ``rocksdb``.
+        to: The target provider: ``hdfs`` or ``rocksdb``.
         storage_options: For the file system of the URI.
 
     Raises:
@@ -327,7 +327,7 @@ def migrate_provider(
         return ProviderMove(continuation, to, outcome, refused=refused)
     if is_rewritable(opened, to):
         same = tuple(
-            OperatorMove(shape.id, shape.name, None, Transfer.AS_IT_IS, "its rows are taken over byte for byte")
+            OperatorMove(shape.id, shape.name, None, Transfer.AS_IT_IS, "its rows are copied byte for byte")
             for shape in opened.operators
         )
         return ProviderMove(continuation, to, outcome, same, rewritable=True)
@@ -341,7 +341,7 @@ def migrate_provider(
     if any(operator.carry is Transfer.NONE for operator in operators):
         return ProviderMove(continuation, to, MoveOutcome.NO_WAY, operators)
     if continuation.refused is not None:
-        why = words("its sources cannot be continued: {why}", why=continuation.refused)
+        why = words("its sources cannot continue: {why}", why=continuation.refused)
         return ProviderMove(continuation, to, MoveOutcome.REFUSED, operators, why)
     return ProviderMove(continuation, to, MoveOutcome.POSSIBLE, operators)
 
@@ -375,7 +375,7 @@ def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[Operato
         elif carry is Transfer.GOES_ON and not shape.keys:
             carry, why = (
                 Transfer.STATE_ONLY,
-                "it has no grouping key, and transformWithState needs one: choose a constant",
+                "it has no grouping key, but transformWithState needs one: choose a constant",
             )
         yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
 
@@ -455,11 +455,11 @@ class RealTimeMove(Value):
 def migrate_real_time(
     checkpoint: Location, *, spark: Spark | str = NEWEST, storage_options: Mapping[str, str] | None = None
 ) -> RealTimeMove:
-    """All that ``ckpt migrate real-time`` says; reads the checkpoint's small files, and starts no JVM.
+    """Report what ``ckpt migrate real-time`` reports. Reads only the checkpoint's small files; starts no JVM.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        spark: The version that is to run the query in real-time mode.
+        spark: The version to run the query in real-time mode.
         storage_options: For the file system of the URI.
 
     Raises:
@@ -473,7 +473,7 @@ def migrate_real_time(
     version = parse_choice(Spark, spark, "spark")
     inspection = inspect(as_checkpoint(checkpoint, storage_options), (version,), Asked.REALTIME)
     start, uri = inspection.forecasts[0], inspection.checkpoint.uri
-    ends = "cannot be foreseen" if start.outcome is Outcome.UNKNOWN else outcome_words(start)
+    ends = "cannot be predicted" if start.outcome is Outcome.UNKNOWN else outcome_words(start)
     outcome, refused = _decide(_check_real_time(inspection.checkpoint, start), uri=uri, ends=ends)
     if outcome is RealTimeOutcome.NO_WAY:
         refused = plain(start.because[0].detail)

@@ -51,7 +51,7 @@ def check_not_null(field: Json, array: pa.Array, rows: np.ndarray, name: str, th
     """Raise Misfit where a field may not be NULL and is, in rows that are ``there``."""
     if isinstance(field, dict) and field.get("nullable") is False:
         wrong = np.asarray(array.is_null())
-        _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, and must not be")
+        _refuse(wrong if there is None else wrong & there, rows, f"{name} is NULL, but must not be")
 
 
 def make_struct(kind: Json, columns: Sequence[pa.Array], there: np.ndarray | None = None) -> pa.StructArray:
@@ -115,7 +115,7 @@ def _fit_struct(kind: Json, array: pa.Array, rows: np.ndarray, name: str) -> pa.
     wanted = [own for own, _ in named_fields(kind)]
     names = [array.type.field(ordinal).name for ordinal in range(array.type.num_fields)]
     if names != wanted and (sorted(names) != sorted(wanted) or len(set(wanted)) < len(wanted)):
-        raise Misfit(None, f"{name} has the fields {', '.join(names) or 'none'}, and Spark's are {', '.join(wanted)}")
+        raise Misfit(None, f"{name} has the fields {', '.join(names) or 'none'}, but Spark's are {', '.join(wanted)}")
     parts = array.flatten()
     ordered = parts if names == wanted else [parts[names.index(own)] for own in wanted]
     there = np.asarray(array.is_valid())
@@ -138,7 +138,7 @@ def _fit_simple(kind: Json, array: pa.Array, rows: np.ndarray, name: str) -> pa.
         return array.cast(target)
     except pa.ArrowInvalid:
         at = _find_first_wrong(array, target)
-        raise Misfit(int(rows[at]), f"{name} has a value that {_type_name(kind)} does not have: {array[at]}") from None
+        raise Misfit(int(rows[at]), f"{name} has a value that does not fit {_type_name(kind)}: {array[at]}") from None
 
 
 def _are_alike(source: pa.DataType, target: pa.DataType) -> bool:
@@ -175,7 +175,7 @@ def _find_first_wrong(array: pa.Array, target: pa.DataType) -> int:
 
 
 def _make_misfit(array: pa.Array, kind: Json, name: str) -> Misfit:
-    return Misfit(None, f"{name} is of the Arrow type {array.type}, and Spark's type is {_type_name(kind)}")
+    return Misfit(None, f"{name} has the Arrow type {array.type}, but Spark's type is {_type_name(kind)}")
 
 
 def _type_name(kind: Json) -> str:

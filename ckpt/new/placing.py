@@ -54,7 +54,7 @@ class FilePieces:
             self._raise_changed()
 
     def _raise_changed(self) -> None:
-        raise StorageError(f"{one_line(self.path)} was written while it was copied: copy the checkpoint again")
+        raise StorageError(f"{one_line(self.path)} changed while it was copied: copy the checkpoint again")
 
 
 def is_large(info: FileInfo | None) -> bool:
@@ -225,7 +225,7 @@ class Placing:
 def check_apart(checkpoint: str, new: str) -> None:
     """Raise UsageError where one of two places is inside the other."""
     if is_inside(new, checkpoint) or is_inside(checkpoint, new):
-        raise UsageError(f"{one_line(new)} is inside the checkpoint, or the checkpoint in it: name another folder")
+        raise UsageError(f"{one_line(new)} is inside the checkpoint, or the reverse: name another folder")
 
 
 def open_new(
@@ -257,7 +257,7 @@ def choose_new_options(
     shared = choose_options(new, options, checkpoint)
     if (keys := sorted(shared.keys() & _OF_ONE_ACCOUNT)) and not is_one_account(new, checkpoint):
         raise UsageError.of(
-            "{given} is for the account of CHECKPOINT, and {new} is in another one: give {--to-storage-options} for it",
+            "{given} is for the account of CHECKPOINT, but {new} is in another one: give {--to-storage-options} for it",
             given=join((Option("storage_options"), ", ".join(keys))),
             new=one_line(new),
         )
@@ -300,8 +300,8 @@ def find_first_version(uri: str, storage_options: Mapping[str, str]) -> tuple[st
         names = sort_versions((*level.files, *level.folders))
         if versions := tuple(name for name in names if name != parsed[1]):
             flow = f"flow {one_line(parsed[0].name)} of {one_line(parsed[0].table)}"
-            reason = f"{flow} has version {one_line(versions[-1])}, so it has run or was to run"
-            raise CkptError(f"{one_line(uri)}: {reason}; only a flow that has not run takes over a checkpoint")
+            reason = f"{flow} has version {one_line(versions[-1])}, so it has run or was about to run"
+            raise CkptError(f"{one_line(uri)}: {reason}; only a flow that has never run can take over a checkpoint")
     return uri if parsed[1] is not None else storage.below("0").uri, tuple(reversed(missing))
 
 

@@ -140,7 +140,7 @@ def _compare_names(wanted: Sequence[DescribedOperator], there: Sequence[Operator
     if not there:
         if wanted and ran:
             names = ", ".join(operator.name for operator in wanted)
-            detail = f"the query keeps state ({names}), and the checkpoint has none"
+            detail = f"the query is stateful ({names}), but the checkpoint has no state"
             yield Finding(diagnoses.starting.OTHER_OPERATORS, "state", detail)
         return
     has = {operator.id: micro_batch_name(operator.name) for operator in there}
@@ -166,17 +166,17 @@ def _explain_incomparable(
     if not there:
         return
     if query.spark is not spark:
-        yield f"the query was described with Spark {query.spark}: what Spark {spark} keeps for it may differ"
+        yield f"the query was described with Spark {query.spark}: Spark {spark} may keep other state for it"
         return
     uses = effective_settings(checkpoint, spark)
     for name in _SHAPING:
         if name in uses and query.settings.get(name, uses[name]) != uses[name]:
             yield (
-                f"the query was described with {name}={query.settings[name]}, and a restart uses {uses[name]}: "
+                f"the query was described with {name}={query.settings[name]}, but a restart uses {uses[name]}: "
                 "describe it for this checkpoint"
             )
     if not all(operator.stores for operator in query.operators or ()):
-        yield f"Spark {query.spark} does not say what state a query keeps before it runs: its schemas"
+        yield f"Spark {query.spark} does not show a query's state before it runs: its schemas"
     missing = [operator.id for operator in there if not any(map(list_families, operator.stores))]
     if missing:
         yield f"the checkpoint has no schema of operator {missing[0]}"
@@ -189,17 +189,17 @@ def _compare_modes(has: Operator, wants: DescribedOperator) -> Iterator[Finding]
     modes = (("timeMode", "time mode", wants.time_mode), ("outputMode", "output mode", wants.output_mode))
     for key, name, value in modes:
         if value is not None and recorded.get(key) not in (None, value):
-            detail = f"{name} {value}, in the checkpoint {recorded[key]}"
+            detail = f"{name} {value}, but {recorded[key]} in the checkpoint"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
     for variable in has.variables:
         kind = wants.variables.get(variable.name, variable.kind)
         if kind != variable.kind:
-            detail = f"variable {variable.name} is a {kind}, in the checkpoint a {variable.kind}"
+            detail = f"variable {variable.name} is a {kind}, but a {variable.kind} in the checkpoint"
             yield Finding(diagnoses.starting.STATE_VARIABLES, path, detail)
     for name, kind in wants.variables.items() if has.variables else ():
         gone = [own.name for own in has.variables if own.kind == kind and own.name not in wants.variables]
         if all(own.name != name for own in has.variables) and gone and kind != TIMERS:
-            detail = f"variable {name} is new, and {' and '.join(gone)} of the checkpoint gone: each a {kind}"
+            detail = f"variable {name} is new, and {' and '.join(gone)} of the checkpoint gone: each is a {kind}"
             yield Finding(diagnoses.starting.RENAMED_VARIABLE, path, detail)
 
 
@@ -276,7 +276,7 @@ def _compare_family(has: DescribedFamily, wants: DescribedFamily, path: str, ope
     for word, diagnosis, old, new in parts:
         if word == "value" and operator == OperatorName.DEDUPLICATION:
             continue  # Spark does not compare it
-        detail = f"{at}{word} {spell_schema(new)}, in the checkpoint {spell_schema(old)}"
+        detail = f"{at}{word} {spell_schema(new)}, but {spell_schema(old)} in the checkpoint"
         if not fits_schema(new, old):
             yield Finding(diagnosis, path, detail)
         elif _list_columns(new) != _list_columns(old):
@@ -370,9 +370,7 @@ def _find_late_rows(query: QueryDescription, there: Sequence[SourceView], waterm
         more = find_new_topics(source, has)
         if has is None or more:
             what = ", ".join(sorted(more)) if more else str(source.name)
-            detail = (
-                f"rows of {one_line(what)}, which is new, are dropped before {instant(watermark_ms)}, the watermark"
-            )
+            detail = f"rows of the new {one_line(what)} before {instant(watermark_ms)}, the watermark, are dropped"
             yield Finding(diagnoses.starting.OTHER_ROWS, name_folder(number, source.name), detail)
 
 
@@ -404,7 +402,7 @@ def _compare_all_sources(
 def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoint: Checkpoint) -> QueryComparison:
     findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
     unknown = tuple(
-        f"source {has.index}: whether a source of type {wants.kind} continues from its offset"
+        f"whether source {has.index} of type {wants.kind} continues from its offset"
         for wants, has in pairs
         if has.record is not None and not _are_known(wants, has)
     )
@@ -433,13 +431,13 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
         if before is None and nameless is not None:
             unknown.append(
                 f"whether source {one_line(str(source.name))} is {one_line(str(nameless.name))} with another name: "
-                "then a start reads everything of it again"
+                "if so, a start rereads all of it"
             )
         if before is not None:
-            detail = f"{one_line(str(source.name))} reads what {one_line(str(before.name))} has read"
+            detail = f"{one_line(str(source.name))} reads the same input as {one_line(str(before.name))} did"
             findings.append(Finding(diagnoses.starting.RENAMED_SOURCE, path, detail))
         elif checkpoint.listing.in_folder(path):
-            detail = f"{one_line(str(source.name))} was read before, and the newest batch has no offset of it"
+            detail = f"{one_line(str(source.name))} was read before, but the newest batch has no offset of it"
             findings.append(Finding(diagnoses.starting.SOURCE_AGAIN, path, detail))
     findings += filter(None, (_find_other_kind(source, view) for source, view in pairs))
     compared = _compare_pairs(pairs, checkpoint)
@@ -476,7 +474,7 @@ def _find_moved(pairs: Sequence[tuple[DescribedSource, SourceView]]) -> Iterator
             others = (view for view in there if view.index != has.index and view.type is has.type)
             index = next((view.index for view in others if _has_read(view, wants)), None)
             if index is not None:
-                detail = f"it reads what source {index} of the checkpoint has read: have they changed places?"
+                detail = f"it reads the same input as source {index} of the checkpoint did: have they been swapped?"
                 yield Finding(diagnoses.starting.OTHER_SOURCE, name_folder(has.index, has.name), detail)
 
 
@@ -484,7 +482,7 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     path, folder = name_folder(has.index, has.name), wants.path
     missing = _find_missing_topics(wants, has)
     if missing:
-        skips = "" if wants.fail_on_data_loss else "; failOnDataLoss=false lets it run, and leave out what waits there"
+        skips = "" if wants.fail_on_data_loss else "; with failOnDataLoss=false it runs, and skips unread rows there"
         detail = f"not subscribed to {', '.join(sorted(missing))}{skips}"
         advice = BOOK.advise("no_topic_left")
         if missing != has.topics:
@@ -495,10 +493,10 @@ def _compare_source(wants: DescribedSource, has: SourceView, checkpoint: Checkpo
     outside = None if wants.recursive else find_refused_file(history.batch_files(checkpoint, has.index), folder)
     planned = checkpoint.offsets.latest not in checkpoint.commits
     if outside is not None and (planned or not wants.partitions):
-        detail = f"it reads {one_line(folder)}, and the latest batch has read {one_line(outside)}"
+        detail = f"it reads {one_line(folder)}, but the latest batch has read {one_line(outside)}"
         yield Finding(diagnoses.sources.FILES_OUTSIDE, path, detail)
     elif _reads_elsewhere(wants, has):
-        detail = f"it reads {folder}, and its last batch read {has.files[0]}"
+        detail = f"it reads {folder}, but its last batch read {has.files[0]}"
         yield Finding(diagnoses.starting.OTHER_FOLDER, path, detail)
 
 
@@ -540,7 +538,7 @@ def compare_with_old(
     wrong = find_misfit(old, checkpoint)
     if wrong is not None:
         why = words(
-            "{from_query} describes another query than the one that wrote the checkpoint ({wrong}): it is not used",
+            "{from_query} describes a different query from the one that wrote the checkpoint ({wrong}): it is not used",
             from_query=Option("from_query"),
             wrong=wrong.detail,
         )

@@ -201,9 +201,9 @@ def _compare_delays(
     if watermark_ms <= 0 and (longer or (was and not now)):
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, changes[0])
         return
-    why = f"{changes[0]}: rows that were too late for one and not for the other are counted as before"
+    why = f"{changes[0]}: rows that were too late for one query but not for the other are counted as before"
     if watermark_ms > 0:
-        why += f", and what ended before {instant(watermark_ms)} is no longer in the state"
+        why += f", and windows that ended before {instant(watermark_ms)} are no longer in the state"
     yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
 
@@ -222,16 +222,16 @@ def _compare_inputs(
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why)
         elif _emits_otherwise(compared[other]):
             verdict = find_worst((Knowledge.FROM_NOW_ON, *(part.verdict for part in compared[other].parts)))
-            why = f"operator {other} in front of it ({new[other].name}) emits other rows than before"
+            why = f"operator {other} in front of it ({new[other].name}) emits different rows than before"
             yield PartComparison(PartKind.ROWS, None, None, verdict, why)
     if None not in (own, before):
         kept = [{operators[each] for each in own or () if each in operators}, {*operators.values()} & {*(before or ())}]
         if kept[0] != kept[1]:
-            why = "it gets rows of other operators than before"
+            why = "it gets rows from different operators than before"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
     left = {*range(len(old))} - {*operators.values()}
     for other in sorted(left & ({*range(operators[number] + 1, len(old))} if before is None else {*before})):
-        why = f"operator {other} of before ({old[other].name}) is gone: the state has only rows that it let through"
+        why = f"the former operator {other} ({old[other].name}) is gone: the state has only rows that it let through"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
 
@@ -248,22 +248,18 @@ def _emits_otherwise(pair: OperatorComparison) -> bool:
 def _compare_sessions(old: QueryDescription, new: QueryDescription, pair: "_OperatorPair") -> Iterator[PartComparison]:
     """Compare the settings of sessions that decide values, and are no part of an expression."""
     if old.session is None or new.session is None:
-        why = (
-            "a description has neither options of readers, nor joined tables, nor the time zone: it is of an older ckpt"
-        )
+        why = "a description comes from an older ckpt: it lacks reader options, joined tables and the time zone"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
         return
     if None not in (pair.old.filters, pair.new.filters) and None in (pair.old.conditions, pair.new.conditions):
-        why = "a description has neither IS NOT NULL nor functions such as explode: it is of an older ckpt"
+        why = "a description comes from an older ckpt: it lacks IS NOT NULL and functions such as explode"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
     has, wants = ({name: each.get(name, "").lower() for name in (ANSI, CASES)} for each in (old.session, new.session))
     if (has[ANSI], wants[ANSI]) == ("false", "true") and pair.may_fail:
-        why = (
-            f"{ANSI} is true, before false: rows whose values are errors now were counted, with NULL or what overflowed"
-        )
+        why = f"{ANSI} is now true: rows with values that now raise an error were counted, as NULL or with overflow"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why, silent=True)
     if has[CASES] != wants[CASES]:
-        why = f"{CASES} is {wants[CASES]}, before {has[CASES]}: a column may be read of another field"
+        why = f"{CASES} is {wants[CASES]}, was {has[CASES]}: a column may be read from another field"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why, silent=True)
 
 
@@ -280,7 +276,7 @@ def compare_watermarks(
     after = {f"{view.translate(watermark.column)} {watermark.delay_ms} ms" for watermark in new.watermarks}
     if before != after:
         was, now = (", ".join(map(spell, sorted(texts))) for texts in (before, after))
-        why = f"the watermark is {now or 'gone'}, before {was or 'there was none'}"
+        why = f"the watermark is {now or 'gone'}, was {was or 'none'}"
         yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why, silent=True)
 
 
@@ -295,7 +291,7 @@ def _doubt(part: PartComparison) -> PartComparison:
     """Doubt a difference between plans of two Spark versions: it may be one of these versions."""
     if part.verdict is Knowledge.FULL and not part.silent:
         return part
-    why = f"{part.why}; another Spark version described it, which may write the same otherwise"
+    why = f"{part.why}; it was described with another Spark version, which may describe the same part differently"
     return PartComparison(part.kind, part.old, part.new, Knowledge.UNKNOWN, why, side=part.side, by_another_spark=True)
 
 
@@ -375,25 +371,25 @@ class _OperatorPair:
         if old.join is not None and new.join is not None:
             yield from self._compare_joins(old.join, new.join)
         if old.limit != new.limit and None not in (old.limit, new.limit):
-            why = f"the limit is {new.limit}, before {old.limit}: rows that were dropped do not come again"
+            why = f"the limit is {new.limit}, was {old.limit}: rows that were dropped do not come back"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         whole = None not in (old.conditions, new.conditions)
         yield from self._compare_filters(*(_list_conditions(each, whole=whole) for each in (old, new)))
         yield from self._compare_readings()
         described = ((has.keys, has.aggregates, has.join, has.limit) for has in (old, new))
         if new.name in RUN_FUNCTIONS or any(all(part is None for part in parts) for parts in described):
-            why = "ckpt does not see what it computes"
+            why = "ckpt cannot see what it computes"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
     def _compare_windows(self) -> PartComparison | None:
         old, new = self.old, self.new
         if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
-            why = f"the window is {_spell_window(new.window)}, before {_spell_window(old.window)}"
+            why = f"the window is {_spell_window(new.window)}, was {_spell_window(old.window)}"
             made = new.stores and is_made_of(old.window, new.window)
             verdict = Knowledge.UNKNOWN if made else Knowledge.IMPOSSIBLE
             return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         if None not in (old.gap, new.gap) and old.gap != new.gap:
-            why = f"the gap of a session is {spell(str(new.gap))}, before {spell(str(old.gap))}"
+            why = f"the session gap is {spell(str(new.gap))}, was {spell(str(old.gap))}"
             verdict = Knowledge.UNKNOWN if new.stores and find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
             return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         return None
@@ -406,11 +402,11 @@ class _OperatorPair:
         for number, wants in enumerate(new):
             before, name = matching.get(number), _name_column(wants)
             if before is None:
-                instead = f", before {_name_column(old[number])}" if number < len(old) else ""
-                why = f"the key has {name}{instead}; no key in the state has it"
+                instead = f", was {_name_column(old[number])}" if number < len(old) else ""
+                why = f"the key has {name}{instead}, but no key in the state has it"
                 yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
             elif before != number:
-                why = f"key column {name} is at place {number + 1}, before {before + 1}"
+                why = f"key column {name} is at position {number + 1}, was at {before + 1}"
                 verdict = _judge_column(old[before], wants)
                 yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
             elif reread := self._find_reread(wants.sql, plain=True):
@@ -420,7 +416,7 @@ class _OperatorPair:
                 yield PartComparison(PartKind.KEY, before, number, _judge_column(old[before], wants), name, side=side)
         for before in sorted({*range(len(old))} - {*matching.values()}):
             if not fits:
-                why = f"key column {_name_column(old[before])} is gone: keys that differed only there have to be merged"
+                why = f"key column {_name_column(old[before])} is gone: keys that differed only in it must be merged"
                 yield PartComparison(PartKind.KEY, before, None, Knowledge.UNKNOWN, why, side=side)
 
     def _compare_aggregates(
@@ -435,13 +431,13 @@ class _OperatorPair:
             sources = () if before is not None else self._find_made_of(wants, old)
             if sources:
                 made = " and ".join(spell(old[ordinal].sql) for ordinal in sorted({*sources}))
-                why = f"{name} is made of {made}"
+                why = f"{name} is computed from {made}"
                 yield PartComparison(PartKind.VALUE, None, number, Knowledge.FULL, why, silent=fits, made_of=sources)
                 continue
             if before is None:
-                instead = f", before {spell(_spell_aggregate(old[number]))}" if number < len(old) and fits else ""
+                instead = f", was {spell(_spell_aggregate(old[number]))}" if number < len(old) and fits else ""
                 known = all(buffer.empty_known for buffer in wants.buffers)
-                why = f"{name} is new{instead}" + ("" if known else ", and what it begins with is not known")
+                why = f"{name} is new{instead}" + ("" if known else ", and its initial value is unknown")
                 verdict = Knowledge.FROM_NOW_ON if known else Knowledge.IMPOSSIBLE
                 yield PartComparison(PartKind.VALUE, None, number, verdict, why, silent=fits)
                 continue
@@ -449,7 +445,7 @@ class _OperatorPair:
             kept = "?" not in wants.sql and all(takes_values(b.type, a.type) for a, b in pairs)
             verdict = Knowledge.FULL if kept else Knowledge.UNKNOWN
             moved = before != number
-            why = f"{name} is at place {number + 1}, before {before + 1}" if moved else name
+            why = f"{name} is at position {number + 1}, was at {before + 1}" if moved else name
             reread = self._find_reread(wants.sql, plain=wants.declarative is True)
             if reread is not None:
                 verdict, why = Knowledge.UNKNOWN, f"{name} {reread}"
@@ -534,9 +530,9 @@ class _OperatorPair:
                 changed.append("path")
             if changed:
                 how = self._spell_options(number, changed)
-                why = f"source {number} is read with another {how}: what the state has was read before"
+                why = f"source {number} is read with another {how}: the state has rows read the old way"
                 if "path" in changed:
-                    why += ", and files that are older than the newest one by maxFileAge (7 days) are passed over"
+                    why += ", and files older than the newest one by maxFileAge (7 days) are skipped"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         join = self.new.join
         conditions = self.new.conditions or self.new.filters or ()
@@ -551,43 +547,41 @@ class _OperatorPair:
             sorted(self.after.numbers.get(number, -1) for number in side.sources) for side in (new.left, new.right)
         ]
         if numbers == [sorted(old.right.sources), sorted(old.left.sources)] and numbers[0] != numbers[1]:
-            why = "the sides of the join have changed places"
+            why = "the sides of the join were swapped"
             yield PartComparison(PartKind.KEY, None, None, Knowledge.UNKNOWN, why, silent=True)
             return
         for side, has, wants in (("left", old.left, new.left), ("right", old.right, new.right)):
             yield from self._compare_keys(has.keys, wants.keys, side)
             yield from self._compare_columns(has, wants, side)
         if old.how == "LeftSemi" != new.how:
-            why = f"the join is {new.how}, before {old.how}, which keeps no row that was joined"
+            why = f"the join is {new.how}, was {old.how}, which keeps no joined row"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         elif old.how != new.how:
-            why = f"the join is {new.how}, before {old.how}"
+            why = f"the join is {new.how}, was {old.how}"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FULL, why)
         if self.before.translate(old.condition or "") != self.after.translate(new.condition or ""):
             now, was = (spell(each.condition or "") for each in (new, old))
-            why = (
-                f"the condition of the join is {now or 'gone'}, before {was or 'none'}: pairs that it refused are gone"
-            )
+            why = f"the join condition is {now or 'gone'}, was {was or 'none'}: pairs that it rejected do not come back"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
 
     def _compare_columns(self, old: DescribedSide, new: DescribedSide, side: str) -> Iterator[PartComparison]:
         matching = self._match(old.columns, new.columns)
         fits = _have_same_types(old.columns, new.columns)
         for number, wants in enumerate(new.columns):
-            before, name = matching.get(number), f"{_name_column(wants)} of the {side} side"
+            before, name = matching.get(number), f"{_name_column(wants)} on the {side} side"
             if before is None:
-                instead = f", before {_name_column(old.columns[number])}" if fits else ""
+                instead = f", was {_name_column(old.columns[number])}" if fits else ""
                 why = f"column {name} is new{instead}: rows in the state do not have it"
                 yield PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, why, silent=fits, side=side)
                 continue
             moved, verdict = before != number, _judge_column(old.columns[before], wants)
-            why = f"column {name} is at place {number + 1}, before {before + 1}" if moved else name
+            why = f"column {name} is at position {number + 1}, was at {before + 1}" if moved else name
             reread = self._find_other_reading(wants.sql)
             if reread is not None:
                 moved, verdict, why = True, Knowledge.UNKNOWN, f"{name} {reread}"
             yield PartComparison(PartKind.VALUE, before, number, verdict, why, silent=moved and fits, side=side)
         for before in sorted({*range(len(old.columns))} - {*matching.values()}):
-            why = f"column {_name_column(old.columns[before])} of the {side} side is gone"
+            why = f"column {_name_column(old.columns[before])} on the {side} side is gone"
             yield PartComparison(PartKind.VALUE, before, None, Knowledge.FULL, why, side=side)
 
     def _compare_filters(self, old: Sequence[str] | None, new: Sequence[str] | None) -> Iterator[PartComparison]:
@@ -599,11 +593,11 @@ class _OperatorPair:
         if before != after:
             changed = sorted(spell(text) for text in before ^ after if "@new" not in text)
             if changed:
-                why = f"rows are filtered otherwise ({'; '.join(changed)}): what the state has is of the old filter"
+                why = f"the filter changed ({'; '.join(changed)}): the state has rows from the old filter"
                 yield PartComparison(PartKind.ROWS, None, None, Knowledge.FROM_NOW_ON, why, silent=True)
         hidden = sorted(spell(text) for text in before & after if "?" in text)
         if hidden:
-            why = f"ckpt does not see all of what decides which rows count ({'; '.join(hidden)})"
+            why = f"ckpt cannot see everything that decides which rows count ({'; '.join(hidden)})"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
     def _match(self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression]) -> dict[int, int]:
@@ -708,7 +702,7 @@ def judge_window(
         return replace(part, verdict=Knowledge.FULL)
     if longer_us is not None:
         until = instant(watermark_ms + longer_us // 1000)
-        lack = f"sessions that begin at or before {until} may lack rows that were emitted, or too late, before"
+        lack = f"sessions that begin at or before {until} may lack rows that were emitted, or were too late, before"
         return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{part.why}: {lack}")
     assert was is not None
     assert window is not None

@@ -15,8 +15,8 @@ from ckpt.versions import Spark
 
 SCHEMA = 1  # of ``query.json``
 NOT_DESCRIBED = (
-    "user code, the content of tables, random numbers and the clock, other settings of the session than those that are "
-    "described, the trigger, and the sink with its options"
+    "user code, the content of tables, random numbers and the clock, session settings that are not described, the "
+    "trigger, and the sink with its options"
 )
 """Parts of a query that decide rows or values, and are in no description."""
 
@@ -204,7 +204,7 @@ class QueryDescription(Value):
             return parse_query(json.loads(text))
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             no_description = words(
-                "{path} is no description of a query as {describe} writes it",
+                "{path} is not a query description written by {describe}",
                 path=one_line(path),
                 describe=Code("ckpt.describe_query"),
             )

@@ -71,7 +71,7 @@ def load_state(start: Start) -> Forecast | None:
         return changed
     recorded = join_format(start.checkpoint)
     if recorded > start.rules.runs_join_format:
-        detail = f"the join keeps state format {recorded}, with which Spark {start.spark} cannot run it"
+        detail = f"the join uses state format {recorded}, with which Spark {start.spark} cannot run it"
         finding = Finding(diagnoses.logs.NEWER_SETTING, f"{OFFSETS}/{start.latest}", detail)
         return start.ends(Outcome.FAILS_IN_BATCH, finding, error=messages.NO_JOIN_FORMAT.format(recorded))
     failing = [(d, f) for d in kept.damages if (f := load_failure(d, kept.provider, start.rules)) is not None]
@@ -98,7 +98,7 @@ def _find_operators_astray(start: Start) -> Forecast | None:
     if not wrong:
         return None
     folder, number = wrong[0]
-    detail = f"it says that it is of operator {number}"
+    detail = f"it names operator {number}"
     exchanged = {folder for folder, _ in wrong} == {number for _, number in wrong}
     names = {operator.id: operator.name for operator in start.checkpoint.operators}
     copied = names.get(number) == names[folder]  # the query may have no such operator
@@ -120,8 +120,8 @@ def _find_renamed_operator(start: Start) -> Forecast | None:
         known = operator.name in _FORMS or grouped
         if known and store.key_schema is not None and shown != operator.name:
             path = f"{STATE}/{operator.id}/_metadata"
-            really = "its state has another form" if shown is None else f"its state is that of {shown}"
-            detail = f"it calls operator {operator.id} {operator.name}, and {really}"
+            really = "its state has a different layout" if shown is None else f"its state belongs to {shown}"
+            detail = f"it calls operator {operator.id} {operator.name}, but {really}"
             return start.fails(diagnoses.state.OPERATOR_RENAMED, path, detail, None)
     return None
 
@@ -137,10 +137,10 @@ def _find_changed_operator(start: Start) -> Forecast | None:
         if not before or newest in before:
             continue
         names = [name for name, value in newest.items() if value != before[0].get(name)]
-        changed = " and ".join(f"{name} is {newest[name]}, and was {before[0].get(name)}" for name in names)
+        changed = " and ".join(f"{name} is {newest[name]}, but was {before[0].get(name)}" for name in names)
         folder = f"{STATE}/{operator.id}/_metadata/v2"
         batch = sort_numbers(start.checkpoint.listing.in_folder(folder))[-1]
-        path, detail = f"{folder}/{batch}", f"{changed} in the file before"
+        path, detail = f"{folder}/{batch}", f"{changed} in the previous file"
         if len(before) > 1 and before[0] == before[1]:
             return start.fails(diagnoses.state.OPERATOR_CHANGED, path, detail, None)
         return start.stays_unknown(diagnoses.state.OPERATOR_CHANGED, path, detail)
@@ -216,7 +216,7 @@ def _doubt_join_of_format_1(start: Start, join: Operator, recorded: bool) -> For
     if described == {True} and recorded:
         return None
     path = f"{STATE}/{join.id}"
-    detail = f"operator {join.id} keeps a join, and the offsets record no later format than 1"
+    detail = f"operator {join.id} is a join, and the offsets record no later format than 1"
     if described == {False} and not start.rules.describes_join_format_1:
         return start.fails(diagnoses.state.JOIN_WITHOUT_SCHEMA, path, detail, None)
     return start.stays_unknown(diagnoses.state.JOIN_OF_FORMAT_1, path, detail)
@@ -231,7 +231,7 @@ def _find_commit_without_ids(start: Start) -> Finding | None:
     commit = start.checkpoint.commits.readable(before)
     if commit is None or commit.state_unique_ids:
         return None
-    detail = "it names no unique ids, and the state files have some"
+    detail = "it has no unique ids, but the state files have some"
     return Finding(diagnoses.logs.COMMIT_WITHOUT_STATE_IDS, f"{COMMITS}/{before}", detail)
 
 
@@ -297,7 +297,7 @@ def _make_findings(start: Start, damages: Sequence[StateDamage]) -> list[Finding
         advise_folder = remedies.lost_state(start.checkpoint)
         return [_make_finding(start, damage, advise_folder) for damage in damages]
     first, *others = (_make_finding(start, damage, lambda _: BOOK.advise("repair")) for damage in damages)
-    part = f"if no file was lost, foreachBatch read only a part of batch {uncomputed.last}"
+    part = f"if no file was lost, foreachBatch read only part of batch {uncomputed.last}"
     return [replace(first, detail=f"{first.detail}; {part}"), *others]
 
 
@@ -359,10 +359,10 @@ def find_obstacle(start: Start, folder: str, name: int | str) -> tuple[Finding, 
     listing = start.checkpoint.listing
     path, sidecar = (f"{folder}/{file_name}".lstrip("/") for file_name in (name, f".{name}.crc"))
     if isinstance(name, int) and listing.has_folder(path):
-        finding = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+        finding = Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark must write the file {path}")
         return finding, messages.CONCURRENT_UPDATE.format(name)
     if start.checkpoint.local and listing.info(sidecar) and not listing.info(path):
-        detail = f"Spark has to write {path}, and its checksum file is already there"
+        detail = f"Spark must write {path}, but its checksum file already exists"
         return Finding(diagnoses.others.ORPHAN_SIDECAR_BLOCKS, sidecar, detail), messages.USED_CONCURRENTLY
     return None
 
@@ -377,17 +377,17 @@ def runs(start: Start) -> Forecast:
         # without state nothing shows whether it ran, and otherwise it writes a version
         if start.checkpoint.listing.has_folder(STATE) and not any(version > batch_id for version in newest):
             detail += (
-                f", and state/ has none of version {batch_id + 1}: it may come from a start that failed, such as one "
-                "with a query that does not fit the state; the range of the batch is fixed now"
+                f", and state/ has none of version {batch_id + 1}: it may come from a failed start, for example with a "
+                "query that does not fit the state; the batch's offsets are now fixed"
             )
         because.append(Finding(diagnoses.logs.UNCOMMITTED_LATEST, f"{OFFSETS}/{batch_id}", detail))
         if start.progress is Progress.ASYNC and start.predecessor is None and batch_id > 0:
-            detail = f"batch {batch_id} is run again, and there is no earlier offset file"
+            detail = f"batch {batch_id} runs again, and there is no earlier offset file"
             because.append(Finding(diagnoses.logs.REPLAY_FROM_BEGINNING, f"{OFFSETS}/{batch_id}", detail))
         begins_at = start.predecessor
         done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
         if start.progress is Progress.ASYNC and done:
-            detail = f"batch {batch_id} starts at the end of batch {begins_at}, and batch {done[-1]} is committed"
+            detail = f"batch {batch_id} starts at the end of batch {begins_at}, but batch {done[-1]} is committed"
             advice = remedies.finished_again(start.checkpoint)
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail, advice))
     because += offsets.find_skipping_logs(start)

@@ -68,7 +68,7 @@ class Diagnosis(Record):
     @property
     def in_general(self) -> tuple[str, str]:
         """Meaning and advice where no checkpoint is at hand: CHECKPOINT stands for its path."""
-        return str(self.meaning), str(self.advice or "Nothing has to be done.")
+        return str(self.meaning), str(self.advice or "Nothing needs to be done.")
 
     @property
     def remedy(self) -> str | None:

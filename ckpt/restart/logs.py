@@ -33,11 +33,11 @@ def _check_highest(start: Start, log: Log[OffsetLog] | Log[CommitLog], latest: i
     path = f"{log.folder}/{latest}"
     if latest not in log:
         name = next(name for name, batch_id in log.names.odd.items() if batch_id == latest)
-        detail = f"Spark reads this name as batch {latest}, and {path} is not there"
+        detail = f"Spark reads this name as batch {latest}, but {path} does not exist"
         error = messages.NO_SUCH_FILE.format(path)
         return start.fails(diagnoses.others.ODD_NAME, f"{log.folder}/{name}", detail, error)
     if latest - log.ids[0] > MOST_BATCHES:
-        detail = f"the log goes from batch {log.ids[0]} to {latest}, more than Spark can count"
+        detail = f"the log spans batches {log.ids[0]} to {latest}, more than Spark can count"
         return start.fails(diagnoses.others.ODD_NAME, path, detail, messages.TOO_MANY_BATCHES)
     return None
 
@@ -102,7 +102,7 @@ def unfinished_repartition(start: Start) -> Forecast | None:
         advice = BOOK.advise("of_old_spark") if counts[0] is None else None
         return start.fails(diagnosis, path, detail, messages.NO_SHUFFLE_PARTITIONS, advice)
     if counts[0] != counts[1]:
-        detail = f"{counts[0]} shuffle partitions, where batch {latest - 1} has {counts[1]}"
+        detail = f"{counts[0]} shuffle partitions, but batch {latest - 1} has {counts[1]}"
         return start.fails(diagnosis, path, detail, messages.UNFINISHED_REPARTITION)
     return None
 
@@ -111,7 +111,7 @@ def latest_sources(start: Start) -> Forecast | None:
     """``OffsetSeq.toStreamProgress`` wants as many sources as the query has, and every query has one."""
     if start.end is None or start.end.sources:
         return None
-    path, detail = f"{OFFSETS}/{start.latest}", "it names no source, and every query has one"
+    path, detail = f"{OFFSETS}/{start.latest}", "it names no source, but every query has one"
     return start.fails(diagnoses.logs.SOURCES_DIFFER, path, detail, messages.SOURCES_DIFFER)
 
 
@@ -165,7 +165,7 @@ def recorded_settings(start: Start) -> Forecast | None:
     path = f"{OFFSETS}/{start.latest}"
     for name, value in find_refused(start.checkpoint, start.spark):
         newer = newer_value(name, value)
-        takes = "no known Spark version takes" if newer else f"Spark {start.spark} does not take"
+        takes = "no known Spark version accepts" if newer else f"Spark {start.spark} does not accept"
         detail = f"it records {name}={quoted(value)}, which {takes}"
         advice = advise_newer(start.checkpoint, f"{name}={quoted(value)}") if newer else None
         return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, None, advice)
@@ -173,14 +173,14 @@ def recorded_settings(start: Start) -> Forecast | None:
     names = [source.name for source in start.end.sources] if start.end is not None else []  # Spark numbers the others
     unnamed = any(name is None or name.isdecimal() for name in names)
     if evolves and start.spark.records(SOURCE_EVOLUTION) and unnamed:
-        detail = f"it records {SOURCE_EVOLUTION}=true, and it does not name its sources"
+        detail = f"it records {SOURCE_EVOLUTION}=true, but does not name its sources"
         return start.fails(diagnoses.logs.REFUSED_SETTING, path, detail, messages.SOURCES_UNNAMED)
     recorded, newest = recorded_join_format(start.checkpoint), start.rules.newest_join_format
     if recorded <= newest:
         return None
     newer = newer_value(JOIN_FORMAT, str(recorded))
     knows = "no known Spark version has that" if newer else f"Spark {start.spark} knows at most {newest}"
-    detail = f"it records {JOIN_FORMAT}={recorded}, and {knows}"
+    detail = f"it records {JOIN_FORMAT}={recorded}, but {knows}"
     advice = advise_newer(start.checkpoint, f"{JOIN_FORMAT}={recorded}") if newer else None
     return start.fails(diagnoses.logs.NEWER_SETTING, path, detail, JOIN_FORMAT, advice)
 

@@ -41,7 +41,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
         log = start.checkpoint.offsets.readable(batch_id)
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
-                detail = f"the offset of source {index} is {'JSON that was cut off' if source.cut else 'no JSON'}"
+                detail = f"the offset of source {index} is {'truncated JSON' if source.cut else 'not JSON'}"
                 others = {type(offset_of(log, index)) for log in start.checkpoint.offsets.records.values()}
                 error = None  # Kafka has words of its own for JSON that was cut, others let Jackson's error out
                 if source.cut and KafkaOffset in others:
@@ -59,7 +59,7 @@ def exhausted_offsets(start: Start) -> Forecast | None:
             continue
         path = f"{OFFSETS}/{start.latest}"
         for what, number in (("row", offset.rows), ("timestamp", offset.timestamp_ms)):
-            detail = f"source {index} is at {what} {number}, and there is no larger number than {LONG}"
+            detail = f"source {index} is at {what} {number}, but the largest number is {LONG}"
             if number == LONG:
                 return start.fails(diagnoses.logs.MALFORMED_OFFSET, path, detail, None)
             if number > LONG - _MANY_ROWS:
@@ -124,7 +124,7 @@ def doubtful_offsets(start: Start) -> Forecast | None:
     names = {source.name or str(index) for index, source in indexed(begin.sources)}
     added = [source for source in end.sources if source.name not in names]
     if start.left_out and added:
-        detail = f"source {added[0].name} is not in batch {start.predecessor}, which has {start.left_out[0].name}"
+        detail = f"source {added[0].name} is not in batch {start.predecessor}, but {start.left_out[0].name} is"
         return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{start.latest}", detail)
     for index, (old, new) in enumerate(_pair_sources(start, begin, end)):
         offsets = decode(old.value), decode_like(old.value, new.value)
@@ -135,7 +135,7 @@ def doubtful_offsets(start: Start) -> Forecast | None:
             detail = f"source {index} {detail} {before}"
             moved, advice = advance(*offsets), None
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
-                detail += f": topic {moved.switched[1]}, where that had {moved.switched[0]}"
+                detail += f": topic {moved.switched[1]}, but {moved.switched[0]} there"
                 advice = remedies.topic_switch_planned(start.checkpoint, start.predecessor, moved.switched[0])
             if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
                 first, *more = moved.went_back
@@ -187,7 +187,7 @@ def find_sources_left_out(start: Start) -> Iterator[Finding]:
     for source in start.left_out:
         path, detail = f"{OFFSETS}/{start.latest}", f"source {source.name} has no offset"
         if start.resumes:
-            detail += f": batch {start.first_batch} reads it from the end of batch {start.predecessor} again"
+            detail += f": batch {start.first_batch} reads it again from the end of batch {start.predecessor}"
         yield Finding(diagnoses.logs.SOURCE_LEFT_OUT, path, detail)
 
 
@@ -199,12 +199,12 @@ def _doubt(
     if old.text is None:
         return None
     if new.text is None:
-        return diagnoses.logs.SOURCES_DIFFER, "has no offset, and had one in"
+        return diagnoses.logs.SOURCES_DIFFER, "has no offset, but had one in"
     if not (old.well_formed and new.well_formed) or (begin == NO_TOPIC_YET and is_kafka(end)):
         return None
     if is_of_other_kind(old, new):
         was, now = map(source_type, (begin, end))
-        return diagnoses.logs.OF_OTHER_QUERY, f"is of the kind {now}, where it is {was} in"
+        return diagnoses.logs.OF_OTHER_QUERY, f"is of the kind {now}, but is {was} in"
     moved = advance(begin, end)
     if start.resumes or isinstance(begin, FileOffset):  # which ``source_entries`` judges
         return None
@@ -217,7 +217,7 @@ def _doubt(
 
 
 _KAFKA_BACK = (
-    "with failOnDataLoss, the default, the start fails (offset was changed), and with failOnDataLoss=false it "
+    "with failOnDataLoss, the default, the start fails (offset was changed); with failOnDataLoss=false it "
     "runs batch {} without these rows"
 )
 
@@ -242,9 +242,9 @@ def source_entries(start: Start) -> Forecast | None:
         if missing:
             path = f"{source_log.folder}/{source_log.log.name_of(missing[0])}"
             error = messages.DOES_NOT_EXIST.format(missing[0]) if len(missing) == 1 else None
-            detail = f"the latest batch read entries {first + 1} to {last}, and this one is not there"
+            detail = f"the latest batch read entries {first + 1} to {last}, but this one is missing"
             if source_log.log.latest is None:
-                detail = f"the log is empty, and the latest batch read entries {first + 1} to {last}"
+                detail = f"the log is empty, but the latest batch read entries {first + 1} to {last}"
                 return start.fails(diagnoses.others.SOURCE_LOG_LOST, source_log.folder, detail, error)
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, error)
         nameless = _find_nameless_file(start, source_log, first, last)
@@ -270,7 +270,7 @@ def _find_nameless_file(start: Start, log: FileSourceLog, first: int, last: int)
             read = (file for file in files if first < file.log_offset <= last)
             entries = (file.log_offset for file in read if file.path[:1] != "/" and ":" not in file.path)
             if (entry := next(entries, None)) is not None:
-                detail = f"entry {entry} has no absolute path of a file, and the latest batch has read it"
+                detail = f"entry {entry} has no absolute file path, and the latest batch has read it"
                 return Finding(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail)
     return None
 
@@ -280,7 +280,7 @@ def _find_lost_log(start: Start, log: FileSourceLog, last: int) -> Finding | Non
     if log.next_entry > last:
         return None
     ends = "is empty" if log.log.latest is None else f"ends at entry {log.log.latest}"
-    detail = f"the log {ends}, and batches have read up to entry {last}: the next files get number {log.next_entry}"
+    detail = f"the log {ends}, but batches have read up to entry {last}: the next files get number {log.next_entry}"
     begun_again = find_renumbered_entry(start.checkpoint, min(start.checkpoint.offsets.entries)) is not None
     advice = None if log.log.latest is None or begun_again else BOOK.advise("repair")
     return Finding(diagnoses.others.SOURCE_LOG_LOST, log.folder, detail, advice)

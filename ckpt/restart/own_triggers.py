@@ -33,17 +33,17 @@ def refuse_real_time(start: Start) -> Forecast | None:
     views = source_views(start.end, ()) if start.end is not None else ()
     for view in views:
         if view.type in REFUSED_SOURCES:
-            detail = f"source {view.index} is {view.type}, and real-time mode reads Kafka"
+            detail = f"source {view.index} is {view.type}, but real-time mode reads only Kafka"
             return _refuse(start, OFFSETS, detail, messages.REAL_TIME_SOURCE)
     others = [view for view in views if view.type is not SourceType.KAFKA]
     if others:
-        detail = f"whether real-time mode reads source {others[0].index}, {others[0].type}, was not tried"
+        detail = f"real-time mode was not tried with source {others[0].index}, {others[0].type}"
         return start.stays_unknown(diagnoses.modes.REAL_TIME_REFUSED, OFFSETS, detail)
     if start.checkpoint.stateful and not start.rules.real_time_state:
-        return _refuse(start, STATE, f"real-time mode of Spark {start.spark} keeps no state", None)
+        return _refuse(start, STATE, f"real-time mode of Spark {start.spark} does not support state", None)
     for operator in start.checkpoint.operators:
         if operator.name is not None and operator.name not in OPERATORS:
-            detail = f"operator {operator.id} is {operator.name}, which real-time mode does not have"
+            detail = f"operator {operator.id} is {operator.name}, which real-time mode does not support"
             says = messages.REAL_TIME_IN_PYTHON if operator.name in IN_PYTHON else messages.REAL_TIME_OPERATOR
             return _refuse(start, f"{STATE}/{operator.id}", detail, says)
     return None
@@ -88,7 +88,7 @@ def refuse_format_1(start: Start) -> Forecast | None:
     commit = start.checkpoint.commits.newest
     if not start.rules.real_time_state or commit is None or commit.version != 1:
         return None
-    detail = "its version line is v1, and real-time mode continues after v2 only"
+    detail = "its version line is v1, but real-time mode continues only after v2"
     if start.deleted:
         detail += f"; the start deletes {OFFSETS}/{start.deleted[0]}, which is not committed, before it fails"
     path = f"{COMMITS}/{start.committed}"
@@ -107,7 +107,7 @@ def fail_without_end(start: Start) -> Forecast | None:
 def doubt_deleted_state(start: Start) -> Forecast | None:
     """The state that was looked at is that of the latest batch, not of the batch that is planned again."""
     if len(start.deleted) > 1 and start.checkpoint.stateful:
-        detail = f"batches {start.deleted[0]} to {start.deleted[-1]} are deleted, and state of batch {start.deleted[0]}"
+        detail = f"batches {start.deleted[0]} to {start.deleted[-1]} are deleted, but state of batch {start.deleted[0]}"
         return start.stays_unknown(diagnoses.modes.PLANNED_DELETED, STATE, f"{detail} is loaded")
     return None
 
@@ -130,7 +130,7 @@ _WITHOUT = (SourceType.FILE, SourceType.RATE_MICRO_BATCH, SourceType.DELTA, Sour
 def refuse_continuous(start: Start) -> Forecast | None:
     """Refuse state and sources that a continuous trigger does not have, as far as the files tell."""
     if start.checkpoint.stateful:
-        return _refuse(start, STATE, "continuous processing keeps no state", None, diagnoses.modes.CONTINUOUS_REFUSED)
+        return _refuse(start, STATE, "continuous processing has no state", None, diagnoses.modes.CONTINUOUS_REFUSED)
     for view in source_views(start.end, ()) if start.end is not None else ():
         if view.type in _WITHOUT:
             detail = f"source {view.index} is {view.type}, which has no continuous reader"
@@ -143,7 +143,9 @@ def doubt_other_source(start: Start) -> Forecast | None:
     views = source_views(start.end, ()) if start.end is not None else ()
     others = [view for view in views if view.type is not SourceType.KAFKA]
     if others and start.checkpoint.kind is not Kind.CONTINUOUS:
-        detail = f"whether source {others[0].index}, {others[0].type}, continues after micro-batches was not tried"
+        detail = (
+            f"continuous processing after micro-batches was not tried with source {others[0].index}, {others[0].type}"
+        )
         return start.stays_unknown(diagnoses.modes.CONTINUOUS_REFUSED, OFFSETS, detail)
     return None
 

@@ -31,11 +31,11 @@ class SettingOutlook:
     """A setting of the session, and what a restart uses."""
 
     name: str
-    given: Annotated[str | None, "null: the value is not shown, because the setting is none of `spark.sql`"]
+    given: Annotated[str | None, "null: the value is not shown, because the setting does not belong to `spark.sql`"]
     used: Annotated[str | None, "the value that a restart uses"]
     use: Annotated[
         SettingUse,
-        "`recorded`: Spark silently keeps what the offset log has; `old-default`: the log is older than the setting",
+        "`recorded`: Spark silently keeps the value in the log; `old-default`: the log is older than the setting",
     ]
 
 

@@ -119,7 +119,7 @@ def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
     if lost is None:
         return finding
     other, here = checkpoint.renamed[lost], local_path(checkpoint.uri)
-    detail = f"{finding.detail}; {other} has the bytes of {lost}, as {sidecar(lost)} proves"
+    detail = f"{finding.detail}; {other} has the content of {lost}, as {sidecar(lost)} proves"
     parts = {"lost": lost, "other": other}
     if here is None:
         return replace(finding, detail=detail, advice=BOOK.advise("renamed", **parts))

@@ -33,7 +33,7 @@ def query_metadata(start: Start) -> Forecast | None:
     """``StreamExecution`` reads the query id first (``StreamMetadata.read``), and writes one where there is none."""
     metadata = start.checkpoint.metadata
     if start.checkpoint.listing.has_folder(METADATA):
-        detail = "a folder is in the place of the file"
+        detail = "a folder has the name of the file"
         return start.fails(diagnoses.others.DIRECTORY_IN_THE_WAY, METADATA, detail, None)
     if (doubt := start.doubts(METADATA, metadata)) is not None:
         return doubt
@@ -49,7 +49,7 @@ def query_metadata(start: Start) -> Forecast | None:
         detail = f"the file is missing, though batches were {'committed' if start.latest is None else 'planned'}"
         advice = None
         if remedies.is_of_spark_2_0(start.checkpoint):
-            detail, advice = "Spark 2.0 wrote the offsets, and no such file", BOOK.advise("spark_2_0")
+            detail, advice = "Spark 2.0 wrote the offsets, but no such file", BOOK.advise("spark_2_0")
         return start.fails(diagnoses.logs.MISSING_METADATA, METADATA, detail, messages.MISSING_METADATA, advice)
     in_the_way = find_obstacle(start, "", METADATA)
     return None if in_the_way is None else start.ends(Outcome.FAILS_AT_START, in_the_way[0], error=in_the_way[1])
@@ -61,7 +61,7 @@ def source_logs(start: Start) -> Forecast | None:
     for source in file_source_logs(checkpoint.listing, start.end):
         if source.log.first_missing is not None:
             path = f"{source.folder}/{source.log.first_missing}"
-            detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, and this one is missing"
+            detail = f"entries {source.log.first_needed} to {source.log.latest} are needed, but this one is missing"
             return start.fails(diagnoses.others.SOURCE_LOG_HOLE, path, detail, messages.GONE.format(path))
     for path, entry in checkpoint.source_entries.items() if start.latest is not None else ():
         if isinstance(entry, Unreadable):
@@ -77,33 +77,33 @@ def nothing_planned(start: Start) -> Forecast | None:
     checkpoint = start.checkpoint
     left = [f for f in (OFFSETS, STATE, COMMITS) if _holds_something(checkpoint.listing, f)]
     in_first_batch = left == [STATE] and _holds_no_state(checkpoint.listing)
-    first = Finding(diagnoses.logs.FIRST_REAL_TIME_BATCH, STATE, "it has schemas and temporary files only")
+    first = Finding(diagnoses.logs.FIRST_REAL_TIME_BATCH, STATE, "it only has schemas and temporary files")
     if in_first_batch and start.rules.new_query_needs_empty:
         return start.ends(Outcome.FAILS_AT_START, first, error=messages.NOT_EMPTY)
     if left and start.rules.new_query_needs_empty:
-        detail = f"offsets/ names no batch, and {' and '.join(f + '/' for f in left)} is not empty"
+        detail = f"offsets/ has no batch, but {' and '.join(f + '/' for f in left)} is not empty"
         asserts = start.rules.asserts_no_commits and start.committed is not None
         error = messages.ASSERTION_FAILED if asserts else messages.NOT_EMPTY
         return start.fails(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, left[0], detail, error)
     if start.committed is not None:
-        detail = f"offsets/ names no batch, and commits/ ends at batch {start.committed}"
+        detail = f"offsets/ has no batch, but commits/ ends at batch {start.committed}"
         finding = Finding(diagnoses.logs.COMMITS_WITHOUT_OFFSETS, COMMITS, detail)
         if 0 in checkpoint.commits:
             return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.CONCURRENT_UPDATE.format(0))
         return start.ends(Outcome.STARTS_FRESH, finding)
     for path, entry in checkpoint.source_entries.items():
         if isinstance(entry, Unreadable):
-            detail = f"{entry.reason}: a file, Kafka or rate source fails at start; no batch says which source this is"
+            detail = f"{entry.reason}: a file, Kafka or rate source fails at start; no batch shows which source this is"
             advice = BOOK.advise("no_batch_yet")
             return start.stays_unknown(diagnoses.others.SOURCE_LOG_UNREADABLE, path, detail, advice)
     because = [first] if in_first_batch else []
     emptied = None if in_first_batch else _describe_emptied(checkpoint)
     if emptied is not None:
         kept = [f"{folder}/" for folder in (OFFSETS, COMMITS, STATE) if checkpoint.listing.has_folder(folder)]
-        detail = f"no batch is in it, though {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} there{emptied}"
+        detail = f"it contains no batch, though {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} there{emptied}"
         because.append(Finding(diagnoses.logs.BATCHES_VANISHED, kept[-1].rstrip("/"), detail))
     elif checkpoint.query_id is not None and not in_first_batch:
-        detail = f"it holds the id {checkpoint.query_id}, and offsets and commits name no batch"
+        detail = f"it contains the id {checkpoint.query_id}, but offsets and commits have no batch"
         because.append(Finding(diagnoses.logs.ID_WITHOUT_BATCHES, METADATA, detail))
     return meet_obstacle(start) or start.ends(Outcome.STARTS_FRESH, *because)
 
@@ -208,7 +208,7 @@ _OF_CONTINUOUS = (
 def forecast(checkpoint: Checkpoint, spark: Spark, progress: Progress) -> Forecast:
     """Forecast the next start: a pure function of what was read."""
     for path in checkpoint.links_out:  # whoever does not read all parts of a checkpoint knows nothing of its start
-        finding = Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read")
+        finding = Finding(diagnoses.others.LINK_OUT, path, "nothing beyond it was read")
         return Forecast(spark, progress, Outcome.UNKNOWN, because=(finding,))
     start = Start(checkpoint, spark, progress)
     answer = _ask_rules(start)
@@ -222,7 +222,7 @@ def _find_only_databricks(start: Start) -> Finding | None:
     kinds = [source_type(offset) for offset in offsets_of(start.end)] if start.end else []
     if SourceType.CLOUD_FILES not in kinds:
         return None
-    detail = f"source {kinds.index(SourceType.CLOUD_FILES)} is Auto Loader, which only Databricks has"
+    detail = f"source {kinds.index(SourceType.CLOUD_FILES)} is Auto Loader, which exists only on Databricks"
     return Finding(diagnoses.modes.ONLY_DATABRICKS, f"{OFFSETS}/{start.latest}", detail)
 
 

@@ -20,7 +20,7 @@ from ckpt.restart.start import Start
 
 _NEWEST_TABLE = 7  # the newest format of tables that RocksDB has had so far; Spark asks for 5
 _IN_AVRO = (OperatorName.JOIN, *TRANSFORM_WITH_STATE)
-_WITH_KEY = "the key is not part of the values, as it is in format 1"
+_WITH_KEY = "the key is not part of the values, unlike in format 1"
 
 
 def contradicting_settings(start: Start) -> Forecast | None:
@@ -30,7 +30,7 @@ def contradicting_settings(start: Start) -> Forecast | None:
         return None
     provider = checkpoint.conf.get(settings.PROVIDER_CLASS)
     if provider is not None and not is_known_provider(provider):
-        detail = f"it records {settings.PROVIDER_CLASS}={quoted(provider, 80)}, which is none of Spark's"
+        detail = f"it records {settings.PROVIDER_CLASS}={quoted(provider, 80)}, a third-party provider"
         return start.stays_unknown(diagnoses.logs.OTHER_PROVIDER, f"{OFFSETS}/{start.latest}", detail)
     if (astray := _find_store_astray(checkpoint)) is not None:
         early = start.rules.checks_schemas_at_start
@@ -42,7 +42,7 @@ def _contradict(start: Start, setting: str, shown: str, outcome: Outcome, words:
     """End a start with a recorded setting, and what the state shows."""
     value = start.checkpoint.conf.get(setting)
     recorded = f"does not record {setting}" if value is None else f"records {setting}={quoted(value)}"
-    detail = f"it {recorded}, and {shown}"
+    detail = f"it {recorded}, but {shown}"
     finding = Finding(diagnoses.logs.CONTRADICTING_SETTING, f"{OFFSETS}/{start.latest}", detail)
     return start.ends(outcome, finding, error=words)
 
@@ -63,7 +63,7 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[Forec
     provider = checkpoint.state.provider if checkpoint.state else Provider.UNKNOWN
     left_out = _find_partition_left_out(checkpoint)
     if left_out is not None:
-        shown = f"{left_out} has the state of the newest batch too, which no start would load"
+        shown = f"{left_out} also has state of the newest batch, which no start would load"
         yield _contradict(start, settings.SHUFFLE_PARTITIONS, shown, Outcome.UNKNOWN, None)
     early = start.rules.checks_schemas_at_start
     schema_outcome = Outcome.FAILS_AT_START if early else Outcome.FAILS_IN_BATCH
@@ -76,7 +76,7 @@ def _find_contradictions(start: Start, checkpoint: Checkpoint) -> Iterator[Forec
             yield _contradict(start, settings.JOIN_FORMAT, shown, outcome, words)
         avro = start.spark.records(settings.ENCODING_FORMAT) and conf.get(settings.ENCODING_FORMAT) == "avro"
         if avro and provider is Provider.ROCKSDB and operator.name not in (None, *_IN_AVRO):
-            shown = f"Spark has no Avro for the state of operator {operator.id}"
+            shown = f"Spark has no Avro encoding for the state of operator {operator.id}"
             yield _contradict(start, settings.ENCODING_FORMAT, shown, Outcome.FAILS_IN_BATCH, messages.NO_AVRO)
         for store in operator.stores:
             words = messages.value_schema_differs(start.rules)

@@ -85,10 +85,10 @@ SINKS = (
 )
 """Every kind whose rule is known."""
 
-_TWICE = "rows that it has already are then in it twice"
+_TWICE = "rows that it already has are then in it twice"
 _UNDER_KEYS = (
-    "rows that it has already are written again under the same keys, with the values that the query has then, so no "
-    "key is in it twice"
+    "rows that it already has are written again under the same keys, with the query's current values, so no key is "
+    "in it twice"
 )
 NAMED_SINKS = (
     # foreach or foreachBatch that writes by key: MERGE, Cassandra, put_item of DynamoDB, ON CONFLICT
@@ -96,7 +96,7 @@ NAMED_SINKS = (
     # foreach or foreachBatch that adds each row, such as a batch write of JDBC in append mode
     _sink("append", "append", again=_TWICE, doubles=True),
     _sink("kafka", "topic", again=_TWICE, doubles=True),
-    _sink("noop", "noop", again="it writes no row"),
+    _sink("noop", "noop", again="it writes no rows"),
 )
 """Kinds of sinks that keep no batch ids, as a user may say which a query has: no place of theirs is looked at."""
 
@@ -155,7 +155,7 @@ class OnSinks(TextPart):
 CLAUSES = {ids.value.replace("-", "_"): OnSinks(ids) for ids in Ids}
 """The effect on rows in sinks, by the names that texts have for it."""
 BEGINS_ANEW = words("Batch ids count from 0 under a new query id: {sinks}.", sinks=OnSinks(Ids.NEW_QUERY))
-REUSED = words("Old batch ids are used again: {sinks}.", sinks=OnSinks(Ids.REUSED))
+REUSED = words("Old batch ids are reused: {sinks}.", sinks=OnSinks(Ids.REUSED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +194,9 @@ class AnySink:
         if sink_known:
             pass
         elif self.named:
-            ask = words("The commit log names {named}: {uri} says what it does.", named=self.named, uri=uri)
+            ask = words("The commit log names {named}: {uri} shows how it behaves.", named=self.named, uri=uri)
         elif self.ids is not None:
-            ask = words("{uri} (or append, upsert, kafka, noop) says more.", uri=uri)
+            ask = words("{uri} (or append, upsert, kafka, noop) shows more.", uri=uri)
         return tuple(filter(None, (join((self.said, ask)), self.first)))
 
 

@@ -30,7 +30,7 @@ def read_state(
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
 ) -> "DataFrame":
-    """The state of a checkpoint after a committed batch, as a lazy DataFrame; nothing is collected or written.
+    """Return the state after a committed batch as a lazy DataFrame; nothing is collected or written.
 
     ``part`` picks one of ``state_units``; a checkpoint that has only one needs none. Times in state are what the query
     stored: timers and TTL in ms since 1970, ``expiresAtMicros`` in microseconds. The session's settings are not
@@ -44,12 +44,12 @@ def read_state(
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``) or ``raw`` (Spark's structs).
         partition_id: Keep the state partition of each row.
         storage_options: For the file system of the path.
-        part: Which part of the state.
+        part: The part of the state.
 
     Raises:
         StateDamaged: Files of that state are missing or damaged.
-        UsageError: A choice that does not exist.
-        SparkFailed: Spark failed; the text has its words.
+        UsageError: The choice does not exist.
+        SparkFailed: Spark failed; the text quotes it.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
     >>> ckpt.read_state("sample_checkpoints/aggregation-hdfs-4.2", session=spark).columns
@@ -90,14 +90,14 @@ def read_changes(
         operator: The id of a stateful operator.
         store: A store of a join, as Spark keeps it.
         variable: A variable of transformWithState.
-        shape: ``flat`` or ``raw``, as of ``read_state``.
+        shape: ``flat`` or ``raw``, as for ``read_state``.
         partition_id: Keep the state partition of each row.
         storage_options: For the file system of the path.
 
     Raises:
         StateDamaged: Files of that state are missing or damaged.
-        UsageError: A choice that does not exist, or a batch whose changes are not there.
-        SparkFailed: Spark failed; the text has its words.
+        UsageError: The choice does not exist, or the changes of a batch are missing.
+        SparkFailed: Spark failed; the text quotes it.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
     >>> ckpt.read_changes("sample_checkpoints/aggregation-hdfs-4.2", session=spark, first=8, last=9).columns[:2]
@@ -123,12 +123,12 @@ def read_initial_state(
     operator: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "DataFrame":
-    """All state of an operator, one row for each grouping key, as a lazy DataFrame: initial state for another query.
+    """Return all state of an operator, one row per grouping key, as a lazy DataFrame: initial state for another query.
 
-    The key columns come first, in the types of the state schema and named as in ``flat`` without ``key_``; what the
-    others hold says ``ckpt.state.reading.initial.Holds``. Values whose time to live is over, but which Spark has not
-    removed yet, are among them, with their expiry. Write the frame to Parquet or Delta and start the new query on that:
-    Spark plans it again and again, also when the old checkpoint is gone.
+    The key columns come first, in the types of the state schema and named as in ``flat`` without ``key_``;
+    ``ckpt.state.reading.initial.Holds`` describes the others. Values whose time to live is over, but which Spark has
+    not removed yet, are included, with their expiry. Write the frame to Parquet or Delta and start the new query on
+    that: Spark plans it again and again, even after the old checkpoint is gone.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
@@ -140,8 +140,8 @@ def read_initial_state(
 
     Raises:
         StateDamaged: Files of that state are missing or damaged.
-        UsageError: A choice that does not exist.
-        SparkFailed: Spark failed; the text has its words.
+        UsageError: The choice does not exist.
+        SparkFailed: Spark failed; the text quotes it.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
     >>> ckpt.read_initial_state("sample_checkpoints/aggregation-hdfs-4.2", session=spark).columns
@@ -178,5 +178,5 @@ def _read_without_spark(checkpoint: Location, **how: Any) -> Any:
 
 def _check_shape(shape: str) -> Shape:
     if shape not in (Shape.FLAT, Shape.RAW):
-        raise UsageError(f"shape {shape!r}: flat or raw")
+        raise UsageError(f"shape {shape!r}: must be flat or raw")
     return Shape(shape)

@@ -36,18 +36,18 @@ def export_state(
     session: Session = ANY,
     **options: Unpack[ExportOptions],
 ) -> StateExport:
-    """Plan or export state: all that ``ckpt export-state`` does. The checkpoint is only read.
+    """Export state, or plan an export, like ``ckpt export-state``. The checkpoint is only read.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``; or a whole ``ExportRequest``.
         storage_options: For the file system of the checkpoint, and of a target of the same scheme.
         session: Which Spark session reads and writes; a plan needs none, nor does the engine ``native``.
-        options: Which state, in which form, where to, and what is to be done with it: the fields of ``ExportRequest``.
+        options: The fields of ``ExportRequest``: which state, its form, its target, and what to do with it.
 
     Raises:
-        UsageError: The request makes no sense, the target is taken, or the format cannot hold a column.
-        CkptError: The engine ``native`` was asked for, and does not understand this state; the text says why.
-        StateDamaged: Files of the state that is asked for are missing or damaged.
+        UsageError: The request is contradictory, the target exists, or the format does not support a column.
+        CkptError: The engine ``native`` was requested, but cannot read this state; the text says why.
+        StateDamaged: Files of the requested state are missing or damaged.
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
@@ -78,7 +78,7 @@ def export_state(
     if other is not None and not request.plan:
         raise CkptError.of(
             "{checkpoint}: its offsets record the state store provider {other}, without which Spark's "
-            "reader fails: use {--engine=}, which goes by the layout of the files",
+            "reader fails: use {--engine=}, which uses the layout of the files",
             checkpoint=request.checkpoint,
             other=quoted(other, 80),
             engine=Engine.NATIVE,
@@ -91,7 +91,7 @@ def _refuse_connect(why: Words) -> CkptError:
     from ckpt.spark.connect import A_CLASSIC_ONE, READ_STATE, ConnectSession
 
     return ConnectSession.of(
-        "{why}, and this is a session of Spark Connect: {read}, which it can write; else use {session}",
+        "{why}, and this is a Spark Connect session: use {read}, which it can write, or {session}",
         why=why,
         read=READ_STATE,
         session=A_CLASSIC_ONE,
@@ -125,23 +125,23 @@ def migrate_transform_with_state(
     plan: bool = False,
     session: Session = ANY,
 ) -> TransformMigration:
-    """Write a transformWithState query that continues from a batch: all that its ``ckpt migrate`` command does.
+    """Write a transformWithState query that continues after a batch, like its ``ckpt migrate`` command.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        to: A folder that is new or empty, local or remote: the initial state, a processor and a program go there.
+        to: A new or empty folder, local or remote, for the initial state, a processor and a program.
         storage_options: For the file system of the checkpoint.
-        batch: The batch whose state is taken, by default the newest that can be.
+        batch: The batch whose state is used; by default the newest readable one.
         operator: The stateful operator, where there are several.
-        format: In which form the state is written: Parquet or Delta.
+        format: The format of the state: Parquet or Delta.
         api: The API of the new query.
-        plan: Say what would be written; starts no JVM.
+        plan: Report what would be written; starts no JVM.
         session: Which Spark session reads and writes; a plan needs none.
 
     Raises:
-        UsageError: The request makes no sense, or there is something at ``to``.
+        UsageError: The request is contradictory, or ``to`` is not empty.
         SparkMissing, SparkFailed: Spark is not installed, or failed; nothing was written.
-        CkptError: The state cannot be read or taken along; and what ``handoff`` raises.
+        CkptError: The state cannot be read or migrated; also the errors of ``handoff``.
 
     >>> sample = "sample_checkpoints/aggregation-rocksdb-4.2"
     >>> ckpt.migrate_transform_with_state(sample, to="new-query", plan=True).plan.time_mode.value
@@ -178,16 +178,16 @@ def migrate_changelog(
     files_only: bool = False,
     session: Session = ANY,
 ) -> ChangelogSwitch:
-    """Say whether changelog checkpointing can be switched, or was: all that ``ckpt migrate changelog`` does.
+    """Report whether changelog checkpointing can be, or was, switched, like ``ckpt migrate changelog``.
 
     Afterwards (``verify``) state is compared across the switch with Spark, where the files show that it took effect.
-    What goes wrong with Spark is part of the answer (``comparison.failed``), beside what was compared before.
+    A failure of Spark is reported in the answer (``comparison.failed``), next to what was compared before.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         to: ``on`` or ``off``.
         storage_options: For the file system of the checkpoint.
-        verify: The switch was made and batches have run: say whether it took effect, instead of whether it can be made.
+        verify: The switch was made and batches have run: report whether it took effect, not whether it is possible.
         files_only: With ``verify``: do not compare state, which needs Spark.
         session: Which Spark session compares.
 

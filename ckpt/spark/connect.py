@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 READ_STATE = words("{read} is a data frame of this session", read=Code("ckpt.read_state(CHECKPOINT, session=spark)"))
 A_CLASSIC_ONE = words("a classic session ({builder}, spark-submit)", builder=Code("SparkSession.builder.master(...)"))
-NO_PLAN = words("it shows ckpt no plan of a query: build it in {session}", session=A_CLASSIC_ONE)
+NO_PLAN = words("it does not show ckpt a query's plan: build it in {session}", session=A_CLASSIC_ONE)
 _FOR_ANYTHING_ELSE = words("{read}; for anything else use {session}", read=READ_STATE, session=A_CLASSIC_ONE)
 
 
@@ -26,7 +26,7 @@ def is_connect(spark: Any) -> bool:
 def require_classic(spark: "SparkSession", instead: Words = _FOR_ANYTHING_ELSE) -> "SparkSession":
     """The session, if it has a JVM of its own. Raises ConnectSession, with ``instead``, for Spark Connect."""
     if is_connect(spark):
-        raise ConnectSession.of("this is a session of Spark Connect: {instead}", instead=instead)
+        raise ConnectSession.of("this is a Spark Connect session: {instead}", instead=instead)
     return spark
 
 
@@ -47,5 +47,5 @@ def make_frame(spark: "SparkSession", read: Any) -> "DataFrame":
     except PySparkException as error:
         reason = one_line(str(error))
         raise ConnectSession.of(
-            "Spark Connect does not take this state ({reason}): use {session}", reason=reason, session=A_CLASSIC_ONE
+            "Spark Connect does not accept this state ({reason}): use {session}", reason=reason, session=A_CLASSIC_ONE
         ) from error

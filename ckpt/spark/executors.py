@@ -103,7 +103,7 @@ class Executors:
             if self._held is not None:
                 self._started = spark
             context = spark.sparkContext
-            with run_jobs(spark, "work on state by executors", self.session.watcher):
+            with run_jobs(spark, "processing state on executors", self.session.watcher):
                 yield context
 
 

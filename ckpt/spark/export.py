@@ -235,12 +235,12 @@ def _write_table(
         home = spark.catalog.getDatabase(schema).locationUri
     if is_inside(home, state.reading.checkpoint):
         raise UsageError.of(
-            "{--table} {name} would be in the checkpoint, in {home}: ckpt never writes to a checkpoint",
+            "{--table} {name} would be in the checkpoint, in {home}: ckpt never exports into a checkpoint",
             name=name,
             home=home,
         )
     if there and target.mode is Mode.ERROR:
-        raise UsageError.of("{--table} {name} exists already: {--mode=overwrite} replaces it", name=name)
+        raise UsageError.of("{--table} {name} already exists: {--mode=overwrite} replaces it", name=name)
     aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
     written = _choose_name_beside(name) if aside else name
     # not every catalog can replace what is not there: Delta's refuses it for tables of other formats
@@ -290,7 +290,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
     with translate_failures(f"checking {folder}"):
         if files.exists(folder) and files.list_names(folder) != []:
             raise UsageError.of(
-                "{--to} {folder}: it exists already and is not changed: name a new folder", folder=folder
+                "{--to} {folder}: it already exists and is not changed: name a new folder", folder=folder
             )
     staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
     with ExitStack() as undo:

@@ -102,15 +102,15 @@ def check_java() -> None:
     cure = f"install Java {OLDEST_JAVA} or later and set JAVA_HOME"
     java = find_java()
     if java is None:
-        raise SparkMissing(f"Spark needs Java, and there is none on the PATH: {cure}")
+        raise SparkMissing(f"Spark needs Java, but the PATH has none: {cure}")
     try:
         release = ask_java_version(java)
     except (OSError, subprocess.TimeoutExpired) as error:
         where = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "the PATH"
-        raise SparkMissing(f"Spark needs Java, and {java}, from {where}, does not run: {cure}") from error
+        raise SparkMissing(f"Spark needs Java, but {java}, from {where}, does not run: {cure}") from error
     major = re.match(r"(?:1\.)?(\d+)", release)
     if major and int(major[1]) < OLDEST_JAVA:
-        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, and {java} is Java {major[1]}: {cure}")
+        raise SparkMissing(f"Spark 4 needs Java {OLDEST_JAVA} or later, but {java} is Java {major[1]}: {cure}")
 
 
 def find_java() -> str | None:

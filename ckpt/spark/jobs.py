@@ -43,7 +43,7 @@ def words_of(error: Exception) -> str:
     else:
         messages = [str(error)]
     if any(_WORKER_ENDED.search(message) for message in messages):
-        return "a Python worker ended before its task did: it crashed, or was killed, perhaps for the memory it took"
+        return "a Python worker ended before its task did: it crashed or was killed, perhaps because of its memory use"
     named = [message for message in messages if re.search(r"\[[A-Z][A-Z0-9_.]{4,}\]", message)]
     text = _shorten_traceback((named or messages)[-1])
     first = re.split(r"\n\s*(?:at |JVM stacktrace|Driver stacktrace)|\nCaused by", text.strip())[0]

@@ -54,7 +54,7 @@ def check_streaming(frame: DataFrame, output_mode: str) -> None:
     if not frame.isStreaming:
         raise UsageError.of("{--frame} is not streaming: give the data frame whose writeStream starts the query")
     if output_mode.lower() not in OUTPUT_MODES:
-        raise UsageError.of("{--output-mode}: one of {modes}", modes=", ".join(OUTPUT_MODES))
+        raise UsageError.of("{--output-mode} must be one of {modes}", modes=", ".join(OUTPUT_MODES))
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Planner:
 
     def _refuse_version(self) -> UsageError:
         version = self.frame.sparkSession.version
-        return UsageError(f"Spark {version} plans streaming queries in a way that ckpt cannot ask")
+        return UsageError(f"ckpt cannot read how Spark {version} plans streaming queries")
 
     def _make_execution(self, session: Any, metadata: Any, folder: Path, batch: int) -> Any:
         jvm = self._jvm

@@ -42,9 +42,9 @@ from ckpt.versions import Spark, known_version
 _DESCRIPTION = frozenset({"_metadata", "_stateSchema"})
 """Folders below ``state/`` that planning reads: of the state only its description."""
 
-_NO_PLAN = "its session is one of Spark Connect, which does not show ckpt how Spark plans it"
+_NO_PLAN = "its session is a Spark Connect session, which does not show ckpt how Spark plans it"
 _NO_OPTIONS = words(
-    "{--sources}: a session of Spark Connect does not show the options of readers; {preflight} takes them",
+    "{--sources}: a Spark Connect session does not show reader options; use {preflight}",
     preflight=call("preflight", CHECKPOINT, sources=True, source_options={"I.KEY": Hole.VALUE}),
 )
 _FILES = frozenset({"avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml", "libsvm"})

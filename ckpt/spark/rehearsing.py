@@ -64,7 +64,7 @@ class Stage:
         description = describe(frame, self.output_mode, self.checkpoint, self.storage_options)
         for number, source in enumerate(description.sources):
             if source.kind not in _HARMLESS:
-                raise UsageError(f"source {number} is {source.kind}: ckpt does not know whether reading it changes it")
+                raise UsageError(f"source {number} is {source.kind}: reading it may have side effects")
         return description
 
     def rehearse(

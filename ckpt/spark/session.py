@@ -55,7 +55,7 @@ def open_session(session: Session, *, delta: bool = False, table: str | None = N
         active = SparkSession.builder.getOrCreate()  # there is one, active in another thread: it is not ours to stop
     if active is not None:
         if session.master is not None:
-            raise UsageError.of("{--master} comes too late: a Spark session is active already")
+            raise UsageError.of("{--master} has no effect: a Spark session is already active")
         yield require_classic(active)
         return
     if delta:
@@ -84,8 +84,8 @@ def _check_lasting(spark: SparkSession, table: str) -> None:
         and read_setting("spark.sql.catalogImplementation", "in-memory") == "in-memory"
     ):
         raise UsageError.of(
-            "{--table} {table}: the catalog of this session ends with it, and nobody would find the "
-            "table; use {--to}, or a catalog that lasts: {--conf} spark.sql.catalogImplementation=hive, "
+            "{--table} {table}: this session's catalog ends with the session, and nobody would find the "
+            "table; use {--to}, or a permanent catalog: {--conf} spark.sql.catalogImplementation=hive, "
             "or spark-submit with yours",
             table=table,
         )
@@ -100,7 +100,7 @@ def _start(master: str | None, conf: Mapping[str, str], *, delta: bool) -> Spark
         builder = builder.master(master or os.environ.get("MASTER") or "local[*]")
         builder = builder.config(map=_LOCAL)
     elif master is not None:
-        raise UsageError.of("{--master} comes too late: give it to spark-submit")
+        raise UsageError.of("{--master} has no effect here: pass it to spark-submit")
     builder = builder.config(map=dict(conf))
     if delta and not submitted:
         builder = _add_delta(builder, conf)
@@ -112,7 +112,7 @@ def _start(master: str | None, conf: Mapping[str, str], *, delta: bool) -> Spark
     except SparkFailed as error:
         if "JAVA_GATEWAY_EXITED" in str(error):
             raise SparkMissing.of(
-                "Spark could not start its JVM; what it said stands above. Check {--master}, {--conf} and JAVA_HOME"
+                "Spark could not start its JVM; see its output above. Check {--master}, {--conf} and JAVA_HOME"
             ) from error
         raise
 
@@ -196,7 +196,7 @@ def _explain_failures(packages: str, output: str, failures: str) -> Words:
     more = f" (and {len(each) - 1} more)" if len(each) > 1 else ""
     folders = _find_folders_without_jars(output)
     if folders:
-        cure = f"a local repository has the POM without the jar: delete {', '.join(folders)} and try again"
+        cure = f"a local repository has the POM but not the jar: delete {', '.join(folders)} and try again"
     else:
         cure = "check the name, and that Maven Central or the repositories in spark.jars.repositories can be reached"
     failed = one_line(f"Spark could not load {packages} through Maven: {each[0]}{more}; {cure}")

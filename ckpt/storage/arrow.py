@@ -204,7 +204,7 @@ def azure(container: str, path: str, host: str, options: Options) -> ArrowBacken
         values.setdefault("dfs_storage_authority", f".dfs.{around}")
     if "account_name" not in values:
         raise UsageError.of(
-            "no Azure account is named: write abfss://container@account.dfs.core.windows.net/path or "
+            "the Azure account is missing: write abfss://container@account.dfs.core.windows.net/path or "
             "give {--storage-options} account_name=…"
         )
     cure = words("give credentials (az login, AZURE_* variables, {--storage-options} account_key=… or sas_token=…)")

@@ -63,13 +63,13 @@ class Oddity(StrEnum):
     """Why something in a listing was not followed as a plain file or folder."""
 
     LOOP = "a symbolic link to a folder above it"
-    REPEATED = "a symbolic link to a folder that many others lead to"
+    REPEATED = "a symbolic link to a folder that many others point to"
     DANGLING = "a symbolic link to nothing"
     OUTSIDE = "a symbolic link that leads out of the checkpoint"
     SPECIAL = "neither a file nor a folder"
 
 
-NOT_FOLLOWED = "ckpt reads nothing outside; put the files themselves there (`cp -rL` copies what links lead to)"
+NOT_FOLLOWED = "ckpt reads nothing outside; put the files themselves there (`cp -rL` copies the targets of links)"
 """The remedy for a link that leads out of the root."""
 
 

@@ -136,7 +136,7 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     try:
         kind = fsspec.get_filesystem_class(scheme)
     except ValueError:
-        raise UsageError(f"{scheme}:// is unknown to ckpt and to fsspec: check the URI") from None
+        raise UsageError(f"ckpt and fsspec do not know {scheme}://: check the URI") from None
     except ImportError as error:
         raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
     values = convert_options(scheme, options, _arguments(kind))

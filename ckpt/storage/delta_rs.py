@@ -45,7 +45,7 @@ def spell_for_delta_rs(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> tup
             raise UsageError(f"{remote.shown}: delta-rs does not find tables of HDFS below such a name")
         return f"hdfs://{remote.host}/{remote.path}", {}
     if remote.family != SchemeFamily.S3:
-        raise UsageError(f"{remote.shown}: ckpt commits to Delta tables on local disks, S3 and HDFS only")
+        raise UsageError(f"{remote.shown}: ckpt commits to Delta tables only on local disks, S3 and HDFS")
     key, _, secret = remote.user.partition(":")
     if secret:
         options = {"access_key": unquote(key), "secret_key": unquote(secret), **options}

@@ -216,7 +216,7 @@ class LocalStorage(Root):
                 status = os.fstat(handle)
                 if not stat.S_ISREG(status.st_mode):
                     kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a file (a pipe, a socket or a device)"
-                    raise StorageError(f"{self._shown(path)} is {kind}: move it away, Spark cannot read it either")
+                    raise StorageError(f"{self._shown(path)} is {kind}: move it away; Spark cannot read it either")
                 return _pread(handle, offset, length, status.st_size)
             finally:
                 os.close(handle)
@@ -241,7 +241,7 @@ class LocalStorage(Root):
         shown = self._shown(path)
         match error.errno:
             case errno.ENOENT if not path and os.path.islink(self._root.rstrip("/")):
-                return NotFound(f"{shown} is a link that leads to nothing: check what it should lead to")
+                return NotFound(f"{shown} is a link that points to nothing: check its target")
             case errno.ENOENT:
                 return NotThereYet(f"{shown} does not exist: check the path")
             case errno.ENOTDIR:

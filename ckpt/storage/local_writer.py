@@ -75,7 +75,7 @@ class LocalWriter(LeaseHolder, Writer):
             os.makedirs(folder, 0o700, exist_ok=True)
         except OSError as error:
             if required:
-                why = f"its mount has no flock, and {one_line(folder)} cannot be made ({error.strerror})"
+                why = f"its mount has no flock, and {one_line(folder)} cannot be created ({error.strerror})"
                 raise StorageError(f"{self._shown('')} has no lock: {why}") from error
             yield
             return
@@ -86,7 +86,7 @@ class LocalWriter(LeaseHolder, Writer):
         """Look whether the root is free, and the folder above it takes one."""
         with self._explain_errors(""):
             if os.path.lexists(self._root):
-                raise AlreadyThere(f"{self._shown('')} exists already: name a folder that does not")
+                raise AlreadyThere(f"{self._shown('')} already exists: name a folder that does not")
             above = self._above
             if not os.path.isdir(above):
                 raise StorageError(f"{self._shown('')} cannot be written: create {one_line(above)} first")
@@ -201,7 +201,7 @@ class LocalWriter(LeaseHolder, Writer):
                 return None
         if not stat.S_ISREG(status.st_mode):
             raise StorageError(
-                f"{self._shown(path)} is not a regular file: ckpt does not change what it cannot restore"
+                f"{self._shown(path)} is not a regular file: ckpt does not change files that it cannot restore"
             )
         if os.geteuid() not in (0, status.st_uid):
             raise StorageError(f"{self._shown(path)} belongs to another user: run ckpt as the user that runs the query")
@@ -239,7 +239,7 @@ class LocalWriter(LeaseHolder, Writer):
             shown = self._shown(path)
             match error.errno:
                 case errno.EEXIST:
-                    raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
+                    raise AlreadyThere(f"{shown} already exists, but did not a moment ago") from error
                 case errno.EROFS:
                     raise StorageError(f"{shown} cannot be written: {READ_ONLY}") from error
                 case errno.EACCES | errno.EPERM:
@@ -249,7 +249,7 @@ class LocalWriter(LeaseHolder, Writer):
                 case errno.ENOSPC | errno.EDQUOT:
                     raise DiskFull(f"{shown} cannot be written: the disk is full; free some space first") from error
                 case errno.ELOOP | errno.ENOTDIR:
-                    cure = "ckpt writes to the folder itself only"
+                    cure = "ckpt writes only to the folder itself"
                     raise StorageError(f"{shown} is behind a symbolic link or not in a folder: {cure}") from error
                 case _:
                     reason = one_line(error.strerror or str(error))

@@ -130,7 +130,7 @@ class Lease:
         claims = _list_claims(self._backend)
         others = any(claim.owner != self._owner for claim in claims)
         if age > LEASE_S / 2 and (others or before not in {claim.name for claim in claims}):
-            self._lost = f"ckpt was held up for {age:.0f} s while it held the lock: another one may have it now"
+            self._lost = f"ckpt was held up for {age:.0f} s while it held the lock: another process may have it now"
             return
         self._since = now
         for name in self._names[:-1]:
@@ -204,13 +204,13 @@ def _must_be_first(backend: LockFolder, owner: str, shown: str) -> None:
         claims = _list_claims(backend)
         own = next((claim for claim in claims if claim.owner == owner and claim.number is not None), None)
         if own is None or own.number is None:
-            raise Locked(f"the lock of {shown} cannot be held: its ticket is gone a moment after it was written")
+            raise Locked(f"the lock of {shown} cannot be held: its ticket disappeared right after it was written")
         others = [claim for claim in claims if claim.owner != owner]
         left = [claim for claim in others if own.time_ms - claim.time_ms > LEASE_S * 1000]
         live = [claim for claim in others if claim not in left]
         if any(claim.number is not None and (claim.number, claim.owner) < (own.number, owner) for claim in live):
             raise Locked(
-                f"{shown} is being changed by another ckpt: wait for its end, or {LEASE_S:.0f} s if it crashed"
+                f"another ckpt process is changing {shown}: wait until it finishes ({LEASE_S:.0f} s if it crashed)"
             )
         if not any(claim.number is None for claim in live):
             for claim in left:
@@ -218,7 +218,7 @@ def _must_be_first(backend: LockFolder, owner: str, shown: str) -> None:
                     backend.delete(claim.name)
             return
         if time.monotonic() > until:
-            raise Locked(f"another ckpt began to change {shown}, and may have crashed: wait {LEASE_S:.0f} s")
+            raise Locked(f"another ckpt process began to change {shown}, and may have crashed: wait {LEASE_S:.0f} s")
         time.sleep(_AGAIN_S)
 
 

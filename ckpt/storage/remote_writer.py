@@ -26,7 +26,7 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
         backend = None if find_parent(self.uri) is None else self._backend.beside("ckpt-lock")
         if backend is None:
             if required:
-                raise StorageError(f"{self._root} is the root of a bucket, and has no place beside it for a lock")
+                raise StorageError(f"{self._root} is the root of a bucket, and has no parent folder for a lock")
             yield
             return
         with self._hold(backend, self._root, self._explain_errors("", "locked")):
@@ -35,7 +35,7 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
     def check_root(self) -> None:
         with suppress(NotFound), self._explain_errors("", "written"):
             if any(True for _ in self._backend.level("")):
-                raise AlreadyThere(f"{self._root} exists already: name a folder that does not")
+                raise AlreadyThere(f"{self._root} already exists: name a folder that does not")
 
     def make_root_with(self, path: str, data: bytes) -> None:
         """Create the file, which is all that an object store needs; others have its folders for a moment before."""
@@ -78,7 +78,7 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
                 self._backend.put(path, passing())
             except FileExistsError as error:
                 shown = self._shown(path)
-                raise AlreadyThere(f"{shown} exists already: it did not a moment ago") from error
+                raise AlreadyThere(f"{shown} already exists, but did not a moment ago") from error
             self._must_have(path, size, digest.digest())
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:

@@ -44,7 +44,7 @@ def open_storage(uri: str, options: Mapping[str, str] = NO_OPTIONS) -> Root:
         return RemoteStorage(shown, backend, root)
     if options:
         raise UsageError.of(
-            "{--storage-options} {key} is unknown for a local path: it takes none", key=next(iter(options))
+            "{--storage-options} {key} is unknown for a local path, which takes none", key=next(iter(options))
         )
     return LocalStorage(local, uri)
 
@@ -99,7 +99,7 @@ def open_backend(uri: str, options: Mapping[str, str]) -> "tuple[str, str, Backe
     except ImportError as error:
         raise StorageError(f"{remote.shown} needs a package that is not installed: {shorten_error(error)}") from error
     except (OSError, RuntimeError) as error:  # a bucket's region is unknown, or no name node configured
-        cure = words("check the URI, or add what is missing by {--storage-options}")
+        cure = words("check the URI, or add the missing options with {--storage-options}")
         raise explain(error, remote.shown, cure) from error
     return remote.shown, remote.place, backend
 
@@ -110,7 +110,7 @@ def _open_backend(remote: Remote, options: Mapping[str, str]) -> "Backend":
     if remote.family == SchemeFamily.HDFS:
         return _open_hdfs(remote, options)
     if not _is_installed("fsspec"):
-        raise UsageError(f"{remote.scheme}:// is unknown to ckpt itself: check it, or pip install fsspec")
+        raise UsageError(f"ckpt itself does not know {remote.scheme}://: check it, or pip install fsspec")
     from ckpt.storage.bridge import open_fsspec
 
     return open_fsspec(remote.uri, remote.shown, options)

@@ -20,7 +20,7 @@ from ckpt.values import Value
 class AnswerColumn:
     """A column of an answer."""
 
-    name: Annotated[str, "unique: of two that are called `count`, the later is `count_2`"]
+    name: Annotated[str, "unique: of two columns called `count`, the later is `count_2`"]
     type: Annotated[str, "as DuckDB writes types"]
 
 
@@ -36,17 +36,17 @@ class Answer(Value):
 def sql(
     statement: str, *roots: Location, depth: int | None = None, storage_options: Mapping[str, str] | None = None
 ) -> Answer:
-    """Ask one question in SQL about the checkpoints below some roots, and read all rows of the answer.
+    """Run one SQL statement on the checkpoints below some roots, and return all rows.
 
     Args:
-        statement: SQL as DuckDB has it; its tables are those of ``connect``, ``state(...)`` among them.
+        statement: SQL in DuckDB's dialect; its tables are those of ``connect``, ``state(...)`` among them.
         roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
-        depth: How many levels below a root are searched; 0 is the root alone, None is all.
+        depth: How many levels below a root to search; 0 is only the root, None is all.
         storage_options: For the file system of the URIs.
 
     Raises:
-        UsageError: It is not one question, is wrong, or wants a file, an address or an extension; or there is no root.
-        CkptError: DuckDB is not installed, or state cannot be read. What else cannot be read is in ``problems``.
+        UsageError: It is not one statement, is wrong, or uses a file, an address or an extension; or there is no root.
+        CkptError: DuckDB is not installed, or state cannot be read. Other unreadable parts are listed in ``problems``.
 
     >>> ckpt.sql("SELECT max(batch) AS newest FROM batches WHERE committed", "sample_checkpoints/kafka-4.2").rows
     ({'newest': 5},)

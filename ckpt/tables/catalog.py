@@ -98,7 +98,7 @@ class Catalog:
         fits = [uri for uri in self.checkpoints if uri.rstrip("/").endswith(end)]
         if len(fits) == 1:
             return fits[0]
-        why = "several checkpoints end so" if fits else "it is not among the checkpoints below the roots"
+        why = "several checkpoints have this name" if fits else "it is not among the checkpoints below the roots"
         raise UsageError(f"state('{mask_secrets(name)}'): {why}")
 
     def read_table(self, table: TableDeclaration, equal: Mapping[str, Any]) -> Iterator[Any]:

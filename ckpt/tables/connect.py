@@ -27,7 +27,7 @@ _STATE = f"""CREATE MACRO state(checkpoint, {", ".join(f"{name} := NULL" for nam
     AS TABLE SELECT * FROM query_table({_NAME}(checkpoint::VARCHAR,
     {", ".join(f"{name}::{kind}" for name, kind in _ARGUMENTS.items())}, timers::BOOLEAN))"""
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALYZE\s+)?(?:\(\s*(?:ANALYZE|FORMAT)\b[^()]*\)\s*)?", re.IGNORECASE)
-_ONLY = "one question at a time: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"
+_ONLY = "one statement at a time: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"
 
 _Wanted = tuple[str | None, int | None, str | None, int | None, str | None, str | None, bool | None]
 
@@ -81,17 +81,17 @@ _SESSIONS: WeakKeyDictionary[Any, _Session] = WeakKeyDictionary()
 def connect(
     *roots: Location, storage_options: Mapping[str, str] | None = None, depth: int | None = None
 ) -> "duckdb.DuckDBPyConnection":
-    """Open a connection of DuckDB whose tables are the checkpoints below some roots; only reads, and starts no JVM.
+    """Open a DuckDB connection whose tables show the checkpoints below some roots. Only reads; starts no JVM.
 
-    Roots are searched as by ``ckpt.scan``, when a statement first names a table, and a checkpoint is read no further
-    than the table needs: ``batches``, ``offsets``, ``commits``, ``sources`` and ``settings`` open no state file. What
-    was read stays for the life of the connection: connect again to see later batches. ``run_sql`` runs statements with
+    Roots are searched as by ``ckpt.scan`` when a statement first names a table. Only the files that the table needs are
+    read: ``batches``, ``offsets``, ``commits``, ``sources`` and ``settings`` open no state file. Results are kept for
+    the life of the connection: connect again to see later batches. ``run_sql`` runs statements with
     ``state(...)``. The connection reads no file and no address, and its settings are locked.
 
     Args:
         roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
         storage_options: For the file system of the URIs.
-        depth: How many levels below a root are searched; 0 is the root alone, None is all.
+        depth: How many levels below a root to search; 0 is only the root, None is all.
 
     Returns:
         A ``duckdb.DuckDBPyConnection``.
@@ -106,7 +106,7 @@ def connect(
 
     """
     if depth is not None and depth < 0:
-        raise UsageError.of("{--depth} has to be 0 or more")
+        raise UsageError.of("{--depth} must be at least 0")
     if not roots:
         raise UsageError("name a checkpoint, or a folder above checkpoints")
     catalog = Catalog(tuple(dict.fromkeys(fspath(root) for root in roots)), storage_options or {}, depth)
@@ -123,18 +123,18 @@ def connect(
 
 
 def run_sql(connection: "duckdb.DuckDBPyConnection", statement: str) -> "duckdb.DuckDBPyRelation":
-    """Ask one question on a connection of ``connect``: its answer as a relation of DuckDB, read when it is fetched.
+    """Run one statement on a connection of ``connect``. Returns a DuckDB relation, read when it is fetched.
 
-    ``state(checkpoint, operator, store, batch)`` is a table in it: the rows of a unit of state as of
+    ``state(checkpoint, operator, store, batch)`` is a table in it: the rows of a unit of state as in
     ``ckpt.read_state_batches``, with ``partition_id``. Arguments are constants; those after the first may be left out
     or named (``batch := 7``; also ``side``, ``variable``, ``timers``).
 
     Args:
         connection: A connection of ``connect``, of this process.
-        statement: SQL as DuckDB has it.
+        statement: SQL in DuckDB's dialect.
 
     Raises:
-        UsageError: It is not one question, is wrong, or wants a file, an address or an extension.
+        UsageError: It is not one statement, is wrong, or uses a file, an address or an extension.
         CkptError: State cannot be read; as of ``ckpt.read_state_batches``.
 
     >>> connection = ckpt.connect("sample_checkpoints/aggregation-hdfs-4.2")
@@ -185,7 +185,7 @@ def find_session(connection: Any) -> _Session:
     try:
         return _SESSIONS[connection]
     except (KeyError, TypeError):
-        raise UsageError("the connection is not one of ckpt.connect") from None
+        raise UsageError("the connection does not come from ckpt.connect") from None
 
 
 def list_problems(connection: Any) -> tuple[str, ...]:

@@ -245,24 +245,24 @@ def _declare(
 
 _BATCH = (_LONG, "id of the batch")
 _WHY = (_TEXT, "why its file cannot be read; NULL if it can")
-_OPERATOR, _STORE = (_INT, "id of the operator"), (_TEXT, "name of the store; `default` but for joins")
+_OPERATOR, _STORE = (_INT, "id of the operator"), (_TEXT, "name of the store; `default` except for joins")
 
 TABLES: Mapping[str, TableDeclaration] = {
     table.name: table
     for table in (
         _declare(
             "checkpoints",
-            "one row for each checkpoint, also for one that cannot be read",
+            "one row for each checkpoint, including unreadable ones",
             Needs.INSPECTION,
             _checkpoints,
             name=(_TEXT, "its last folders"),
             query_id=(_TEXT, "from `metadata`"),
             kind=(_TEXT, "micro-batch, continuous or empty"),
-            verdict=(_TEXT, "the sentence of `ckpt inspect`"),
-            outcome=(_TEXT, "the worst of the forecasts that the verdict rests on"),
+            verdict=(_TEXT, "the verdict of `ckpt inspect`"),
+            outcome=(_TEXT, "the worst forecast behind the verdict"),
             severity=(_TEXT, "of the worst finding: note, warning, error; NULL: none"),
             codes=(_TEXTS, "of warnings and errors, worst first"),
-            stateful=(_YES, "whether the query keeps state; NULL: not known"),
+            stateful=(_YES, "whether the query is stateful; NULL: unknown"),
             latest_batch=(_LONG, "the newest planned batch"),
             latest_at=(_TIME, "when it was planned"),
             committed_batch=(_LONG, "the newest committed batch"),
@@ -297,17 +297,17 @@ TABLES: Mapping[str, TableDeclaration] = {
             source=(_INT, "number of the source"),
             source_name=(_TEXT, "offset log v2 names sources"),
             type=(_TEXT, "of the source: kafka, delta, file, rate ..."),
-            topic=(_TEXT, "of Kafka: the topic; of Delta: the id of the table"),
-            partition=(_INT, "of Kafka: the partition"),
+            topic=(_TEXT, "for Kafka: the topic; for Delta: the table id"),
+            partition=(_INT, "for Kafka: the partition"),
             start_offset=(
                 _LONG,
-                "where it begins: the end of the batch before; NULL: no file says it, or the partition is new",
+                "where it begins: the end of the previous batch; NULL: no file says so, or the partition is new",
             ),
             end_offset=(
                 _LONG,
-                "where it ends. Kafka: the next offset; Delta: the version, which the batch has not read where "
+                "where it ends. Kafka: the next offset; Delta: the version, which the batch has not read if "
                 "`offset` has index -1; Iceberg: the snapshot id; files: the "
-                "entry of the log; NULL: only `offset` says it",
+                "entry of the log; NULL: only `offset` says so",
             ),
             offset=(_TEXT, "the whole offset of the source, as JSON"),
         ),
@@ -333,7 +333,7 @@ TABLES: Mapping[str, TableDeclaration] = {
             name=(_TEXT, "offset log v2 names sources"),
             type=(_TEXT, "kafka, delta, file, rate ..."),
             batch=(_LONG, "the newest planned batch"),
-            topics=(_TEXTS, "that the offset names"),
+            topics=(_TEXTS, "those in the offset"),
             offset=(_TEXT, "at the end of that batch, as JSON"),
         ),
         _declare(
@@ -347,18 +347,18 @@ TABLES: Mapping[str, TableDeclaration] = {
         ),
         _declare(
             "forecasts",
-            "one row for each Spark version and kind of start, as `ckpt inspect` forecasts them",
+            "one row for each Spark version and kind of start, as forecast by `ckpt inspect`",
             Needs.INSPECTION,
             _forecasts,
             spark=(_TEXT, "version"),
             progress=(_TEXT, "sync, async, realtime, continuous"),
             outcome=(_TEXT, "as in `restart[].outcome` of `ckpt inspect -o json`"),
             batch=(_LONG, "the first batch that runs, or would run"),
-            reexecutes=(_YES, "whether it was planned before"),
+            reexecutes=(_YES, "whether it was already planned"),
             error=(_TEXT, "words of Spark's message"),
             never_run=(_LONGS, "planned batches that no start will run"),
             codes=(_TEXTS, "findings that explain it"),
-            counted=(_YES, "the verdict rests on it"),
+            counted=(_YES, "the verdict depends on it"),
         ),
         _declare(
             "findings",
@@ -369,9 +369,9 @@ TABLES: Mapping[str, TableDeclaration] = {
             name=(_TEXT, "of the diagnosis"),
             severity=(_TEXT, "note, warning, error"),
             path=(_TEXT, "relative to the checkpoint"),
-            detail=(_TEXT, "the facts of this checkpoint"),
+            detail=(_TEXT, "the facts in this checkpoint"),
             meaning=(_TEXT, "of the diagnosis"),
-            remedy=(_TEXT, "NULL: nothing has to be done"),
+            remedy=(_TEXT, "NULL: nothing needs to be done"),
         ),
         _declare(
             "operators",
@@ -393,13 +393,13 @@ TABLES: Mapping[str, TableDeclaration] = {
             store=_STORE,
             provider=(_TEXT, "hdfs, rocksdb, unknown"),
             format_version=(_INT, "state store checkpoint format"),
-            partitions=(_INT, "that have a folder"),
+            partitions=(_INT, "those that have a folder"),
             expected_partitions=(_INT, "as recorded"),
             bytes=(_LONG, "of its state files"),
-            keys=(_LONG, "NULL: not every partition records it (`ckpt state count` counts)"),
+            keys=(_LONG, "NULL: not every partition records it (`ckpt state count` counts them)"),
             changelog=(_YES, "RocksDB: it has changelog files"),
             replay_versions=(_LONG, "files that the slowest partition replays at the next start"),
-            oldest_batch=(_LONG, "the oldest batch whose state can be loaded, as far as names and ends of files say"),
+            oldest_batch=(_LONG, "the oldest batch whose state can be loaded, judging by names and ends of files"),
             newest_batch=(_LONG, "the newest"),
         ),
         _declare(

@@ -31,7 +31,7 @@ def read_advice(data: Json) -> advice.Advice | None:
     """Return the advice that ``to_data`` wrote. Raises what its use would raise if it is anything else."""
     read = _from_data(data)
     if read is not None and not isinstance(read, advice.Advice):
-        raise ValueError("it is no advice")
+        raise ValueError("it is not advice")
     for step in read.fill(advice.Known("", ("",))).all_steps() if read else ():
         "".join(text for _, text in sentence(step).segments())  # each is a text
         advice.RowCost(step.rows.cost), step.words, bool(step.writes)

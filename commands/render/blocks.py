@@ -226,12 +226,12 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
 
 
 _TO_DO = {
-    Do.PUT_BACK: "Put back from a copy",
-    Do.DELETE: "Delete, if what Next says is so",
+    Do.PUT_BACK: "Restore from a copy",
+    Do.DELETE: "Delete, if the condition under Next holds",
     Do.MOVE: "Move out of the checkpoint",
-    Do.START: "Start the query as Next says",
+    Do.START: "Start the query as described under Next",
     Do.WAIT: "Do not start the query yet",
-    Do.CHANGE: "Change what Next names",
+    Do.CHANGE: "Change what is described under Next",
     Do.FIND_OUT: "Find out what Next asks before you start the query",
 }
 
@@ -239,7 +239,7 @@ _TO_DO = {
 _ROWS = {
     RowCost.NONE: "",
     RowCost.AGAIN: "Rows are read again: first read what this page says about sinks.",
-    RowCost.LEFT_OUT: "Rows are left out: first read what this page says about them.",
+    RowCost.LEFT_OUT: "Rows are skipped: first read what this page says about them.",
     RowCost.UNKNOWN: "",
 }
 

@@ -243,9 +243,9 @@ class ChangeReport(Report[Planned]):
         replays = self.plan.replay
         if replays is None or not self.plan.steps:
             return
-        yield Heading("Replayed rows", "those that the log knows of" if replays else "none that the log knows of")
+        yield Heading("Replayed rows", "those that the log records" if replays else "none that the log records")
         for replay in replays:
-            finished = "   rows of finished batches may be among them" if replay.finished else ""
+            finished = "   may include rows of finished batches" if replay.finished else ""
             yield Line(f"  batch {replay.batch}{finished}")
             yield from show_ranges(replay.sources)
 
@@ -263,14 +263,14 @@ class ChangeReport(Report[Planned]):
         if receipt.applied:
             after, start = plan.inspection_after, self.start()
             if after is not None and find_trouble(after):
-                left = words("Look at what is left before you start the query.")
+                left = words("Check what is left before you start the query.")
                 start = advise(run(self.look, left, rows=self.rows))
             first, *others = start.steps
-            back = words("Undo the {change} before the query is started.", change=self.change)
+            back = words("Undo the {change} before you start the query.", change=self.change)
             undoing = run(undo, back, writes=True)
             yield Next((first.or_(undoing), *others))
         elif half_done:
-            yield from show_call(undo, words("Undo what was changed."), writes=True)
+            yield from show_call(undo, words("Undo the changes."), writes=True)
         elif plan.steps and not receipt.undone:
             before, apply = (self.stop, *self.first()), words("Apply this plan.")
             yield Next((run(self._repeated, apply, rows=self.rows, writes=True, before=before),))
@@ -283,7 +283,7 @@ class ChangeReport(Report[Planned]):
 
     def show_look(self) -> Iterator[Block]:
         """Advise to look at the checkpoint as it is."""
-        return show_call(self.look, words("See what is there now."))
+        return show_call(self.look, words("Check the checkpoint's current state."))
 
 
 class ReceiptReport(Report[Receipt]):
@@ -300,7 +300,7 @@ class ReceiptReport(Report[Receipt]):
             head = Headline("DONE", Tone.GOOD)
         else:
             head = Headline("UNDONE" if receipt.undone else "NOTHING WAS CHANGED", Tone.NOTE)
-        kept = words("the backup, which {--undo} takes: {backup}", backup=receipt.backup or "")
+        kept = words("the backup, for {--undo}: {backup}", backup=receipt.backup or "")
         return page_of([head, *([Item(kept)] if receipt.backup else [])])
 
 

@@ -17,7 +17,7 @@ from .keys import Keys, Sentences, key_types, of
 class _OldFile(Keys):
     bytes: Annotated[int, of("size")]
     sha256: Annotated[
-        str | None, "of its content, in hexadecimal; null if it is only removed: a plan does not read that"
+        str | None, "of its content, in hexadecimal; null if it is only removed, because a plan does not read it then"
     ]
 
 
@@ -35,7 +35,7 @@ class StepKeys(Keys):
 
     action: FileAction
     path: Annotated[str, "relative to the checkpoint"]
-    bytes: Annotated[int, "of what is written, or removed", _count_bytes]
+    bytes: Annotated[int, "of the content written or removed", _count_bytes]
     from_: Annotated[str | None, "the file of this checkpoint whose content is written", of("source")]
     before: Annotated[
         _OldFile | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
@@ -64,7 +64,7 @@ class ReplayKeys(Keys, record=Replay, keys="batch sources finished"):
 class InSinkKeys(Keys, record=InSink, keys="kind rows says"):
     """The effect on rows in one kind of sink."""
 
-    rows: Annotated[RowCost, "what becomes of them", of("rows.cost")]
+    rows: Annotated[RowCost, "the effect on them", of("rows.cost")]
 
 
 class ReceiptKeys(Keys, record=Receipt, keys="applied undone backup problem other_backup steps undone_command"):
@@ -76,8 +76,8 @@ class ReceiptKeys(Keys, record=Receipt, keys="applied undone backup problem othe
 class ChangeDocument(DocumentKeys):
     """The document of a change: between its own keys those of the request, and those of the result."""
 
-    checkpoint: Annotated[CheckpointKeys, "before anything was changed", of("inspection")]
-    deep: Annotated[bool, "every byte of the state was read, by `--deep`", of("inspection.deep")]
+    checkpoint: Annotated[CheckpointKeys, "before any change", of("inspection")]
+    deep: Annotated[bool, "every byte of the state was read, with `--deep`", of("inspection.deep")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
     applied: bool
     backup: Annotated[str | None, "the folder with the original files"]
@@ -85,9 +85,9 @@ class ChangeDocument(DocumentKeys):
     steps: Annotated[tuple[StepKeys, ...], "in order"]
     before: Annotated[tuple[RestartKeys, ...], "forecasts without the steps"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts with them"]
-    replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the query reads again"]
+    replay: Annotated[tuple[ReplayKeys, ...], "rows that the query reads again, as far as the log records them"]
     warnings: Annotated[Sentences, of("notices")]
-    in_sinks: Annotated[tuple[InSinkKeys, ...], "what each kind of sink does with the rows; none where one was named"]
+    in_sinks: Annotated[tuple[InSinkKeys, ...], "how each kind of sink treats the rows; one entry if a sink was named"]
     refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
     undone: Annotated[bool, "everything is restored"]
 

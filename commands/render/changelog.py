@@ -30,7 +30,7 @@ _CARRIED = "operator unit last_version later_version partitions rows rows_later 
 
 class _TwoWays(Keys, record=VersionComparison, keys=_TWO_WAYS):
     batch: Annotated[int, lambda pair: pair.version - 1]
-    older_snapshot: Annotated[int, "the version where the longer way starts", of("older")]
+    older_snapshot: Annotated[int, "the version where the longer path starts", of("older")]
 
 
 class _Carried(Keys, record=Carried, keys=_CARRIED):
@@ -57,10 +57,10 @@ class ComparisonKeys(Keys, record=Comparison, keys="verdict spark failed two_way
     ]
     carried: Annotated[
         tuple[_Carried, ...],
-        "what the last version before the switch has in common with the first snapshot after it; not part of the "
-        "verdict",
+        "rows that are the same in the last version before the switch and the first snapshot after it; not part of "
+        "the verdict",
     ]
-    one_way: Annotated[tuple[_OneWay, ...], "what cannot be read in two ways", of("alone")]
+    one_way: Annotated[tuple[_OneWay, ...], "state that cannot be read in two ways", of("alone")]
 
 
 def show_comparison(comparison: Comparison) -> Iterator[Block]:
@@ -69,7 +69,7 @@ def show_comparison(comparison: Comparison) -> Iterator[Block]:
     yield from (Item(_compare_two_ways(pair), 4, "  ") for pair in comparison.compared[:_SHOWN])
     yield from (Item(_compare_across(carried), 4, "  ") for carried in comparison.carried[:_SHOWN])
     if any(carried.unchanged < carried.rows for carried in comparison.carried):
-        yield Item("the other rows were rewritten or removed by batches in between", 4, "  ")
+        yield Item("batches in between rewrote or removed the other rows", 4, "  ")
     left = max(len(comparison.compared), len(comparison.carried)) - _SHOWN
     if left > 0:
         yield Item(words("and {left} more of each: see {fields}", left=left))
@@ -128,17 +128,19 @@ class _Store(Keys):
     store: Annotated[str, lambda pair: pair[1].name]
     partitions: Annotated[int, lambda pair: len(pair[1].partitions)]
     newest_snapshot_version: Annotated[
-        int | None, "that every partition has", lambda pair: pair[1].newest_snapshot_version
+        int | None, "the newest one that every partition has", lambda pair: pair[1].newest_snapshot_version
     ]
     replay_versions: Annotated[
-        int | None, "how many versions the next load replays at most", lambda pair: _count_replayed(pair[1])
+        int | None, "the most versions that the next load replays", lambda pair: _count_replayed(pair[1])
     ]
 
 
 class _Written(Keys, record=Written, keys="operator store partition newest_version since_version versions"):
     newest_version: Annotated[int | None, of("newest")]
     since_version: Annotated[
-        int | None, "from which version on it is written with the new setting; null if the newest is not", of("since")
+        int | None,
+        "the first version written with the new setting; null if the newest is not",
+        of("since"),
     ]
 
 
@@ -164,7 +166,7 @@ class ChangelogDocument(DocumentKeys, record=ChangelogSwitch, keys=_KEYS):
     confs: Annotated[Mapping[str, str], "object: session settings and their values, all strings"]
     next_version: Annotated[int | None, "the state version that the next batch writes"]
     since_version: Annotated[
-        int | None, "from which version on every partition is written with the new setting", of("since")
+        int | None, "the first version that every partition wrote with the new setting", of("since")
     ]
     stores: Annotated[tuple[_Store, ...], _list_stores]
     written: Annotated[tuple[_Written, ...], "one per store and partition"]
@@ -225,7 +227,7 @@ def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
         for store in operator.stores:
             replay = _count_replayed(store)
             facts = [
-                f"{plural(len(store.partitions), 'partition')}, all of them loadable{doubt}",
+                f"{plural(len(store.partitions), 'partition')}, all loadable{doubt}",
                 newest_snapshot(store),
                 *([f"a load replays {plural(replay, 'version')}"] if replay is not None else []),
             ]
@@ -242,12 +244,12 @@ def _show_how(switch: ChangelogSwitch) -> Iterator[Block]:
         return
     yield Heading("Setting", "in the session, before the query starts, now and at every later start")
     yield from (Line(f"  {key}={value}") for key, value in switch.confs.items())
-    yield Item("A checkpoint does not record it: without it, Spark's default (off) applies.")
+    yield Item("The checkpoint does not record it: without it, Spark's default (off) applies.")
     if switch.outcome is SwitchOutcome.READY:
         back = Changelog.OFF if switch.to is Changelog.ON else Changelog.ON
         kind = "changelogs" if switch.to is Changelog.OFF else "snapshots"
         yield Item(BOOK.text("files_stay", kind=kind, setting=settings.MIN_BATCHES_TO_RETAIN))
-        yield Item(f"To go back set the other value ({back}) at any later start; nothing needs to be undone.")
+        yield Item(f"To go back, set the other value ({back}) at any later start; nothing needs to be undone.")
         if switch.next_version is not None:
             ending = "changelog" if switch.to is Changelog.ON else "zip"
             yield Item(f"The first batch afterwards writes {switch.next_version}.{ending} in every partition.")

@@ -30,7 +30,7 @@ class CopyDocument(DocumentKeys, record=CheckpointCopy, keys=_KEYS):
     checkpoint: Annotated[CheckpointKeys, "as of the batch; `path` is the original"]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
-        "what each kind does if the original and the copy both write to it",
+        "behavior of each kind if the original and the copy both write to it",
         lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()],
     ]
 
@@ -69,19 +69,19 @@ class CopyReport(Report[CheckpointCopy]):
         if done.planned:
             yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
         elif done.wrong_checksums:
-            yield Headline(f"COPIED to {done.to} as of batch {done.batch}, DAMAGED STATE too: {size}", Tone.WARNING)
+            yield Headline(f"COPIED to {done.to} as of batch {done.batch}, WITH DAMAGED STATE: {size}", Tone.WARNING)
         else:
             yield Headline(f"COPIED to {done.to} as of batch {done.batch}, and checked: {size}", Tone.GOOD)
 
     def _show_wrong(self) -> Iterator[Block]:
         if wrong := self.record.wrong_checksums:
-            fits = "does not fit its checksum file" if len(wrong) == 1 else "do not fit their checksum files"
-            yield Heading("Damage", f"{plural(len(wrong), 'file')} of state {fits}; the original has the same")
+            fits = "does not match its checksum file" if len(wrong) == 1 else "do not match their checksum files"
+            yield Heading("Damage", f"{plural(len(wrong), 'file')} of state {fits}; the original has the same damage")
             yield from bullets(wrong, _SHOWN)
 
     def _show_sinks(self) -> Iterator[Block]:
-        own = "has a query id of its own" if self.record.new_id else "has the query id of the original"
-        yield Heading("Sinks", f"the copy {own}. If both write to the same sink, it")
+        own = "has its own query id" if self.record.new_id else "has the original's query id"
+        yield Heading("Sinks", f"the copy {own}. If both queries write to the same sink, it")
         yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.record.sinks.items())
 
     def _show_next(self) -> Iterator[Block]:
@@ -89,7 +89,7 @@ class CopyReport(Report[CheckpointCopy]):
             copy = call("copy", self.source, self.record.to, batch=self.record.batch)
             adopts = words("Stop the query for good, then let the flow take over its checkpoint.")
             copies = words(
-                "Copy it; the query may run meanwhile, unless it is to continue on the copy: then stop it first."
+                "Copy it. The query may keep running, unless it will continue on the copy: then stop it first."
             )
             text = copies if parse_flow(self.record.to) is None else adopts
             yield from show_call(copy.but(new_id=self.record.new_id or None), text, writes=True)

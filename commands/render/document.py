@@ -36,28 +36,26 @@ class NextKeys(Keys):
 
     command: Annotated[
         tuple[Annotated[str, "one word, unquoted"], ...] | None,
-        "null where a person has to do something that ckpt cannot, or has to choose a word of it",
+        "null if a person must do something that ckpt cannot, or must choose one of its words",
         of("words"),
     ]
     do: Annotated[
         Do | Literal["run"],
-        "`run`: the command, or one like it; else what a person does: `put-back` files from a copy of the checkpoint, "
-        "`delete` or `move` files, `start` the query, `wait`: start nothing yet, `change` the query, a setting, a "
-        "table or Spark's version, `find-out` what only a person can know",
+        "`run`: the command, or one like it; otherwise what a person does: `put-back` files from a "
+        "copy of the checkpoint, `delete` or `move` files, `start` the query, `wait`: start nothing "
+        "yet, `change` the query, a setting, a table or Spark's version, `find-out` facts that only a person can know",
         lambda step: "run" if step.call is not None else step.do.do,
     ]
     paths: Annotated[
         tuple[Annotated[str, "relative to the checkpoint"], ...],
-        "files and folders to put back, delete, move or find something out about; empty where ckpt cannot name them",
+        "files and folders to restore, delete, move or investigate; empty if ckpt cannot name them",
         lambda step: () if step.call is not None else tuple(path for path in step.do.paths if isinstance(path, str)),
     ]
     what: Annotated[str, "for people; its words are not fixed", _say]
-    rows: Annotated[
-        RowCost, "what it does to the rows of the query: some are read `again`, some `left-out`", of("rows.cost")
-    ]
+    rows: Annotated[RowCost, "its effect on the query's rows: some are read `again`, some `left-out`", of("rows.cost")]
     writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
     before: Annotated[
-        tuple[Annotated[str, "what a person has to do first, such as `stop the query`"], ...],
+        tuple[Annotated[str, "what a person must do first, such as `stop the query`"], ...],
         lambda step: tuple(map(str, step.before)),
     ]
     stop: Annotated[bool, "only a copy of the checkpoint helps; `what` says why"]

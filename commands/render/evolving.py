@@ -47,8 +47,8 @@ class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"
 
 
 class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
-    from_: Annotated[int | None, "its place among the old ones of its kind; null: it is new", of("old")]
-    to: Annotated[int | None, "its place among the new ones; null: it is gone", of("new")]
+    from_: Annotated[int | None, "its position among the old ones of its kind; null: it is new", of("old")]
+    to: Annotated[int | None, "its position among the new ones; null: it is gone", of("new")]
     why: ForPeople
 
 
@@ -58,7 +58,7 @@ class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to ve
     to: Annotated[int | None, "its id in the query", of("new")]
     why: ForPeople
     columns: Annotated[
-        tuple[_Part, ...], "columns and conditions; empty without `--from-query` where no column changes", of("parts")
+        tuple[_Part, ...], "columns and conditions; without `--from-query` empty if no column changes", of("parts")
     ]
 
 
@@ -80,7 +80,7 @@ class _Answer(Keys):
 
 class _WrittenFile(Keys):
     bytes: Annotated[int, of("size")]
-    sha256: Annotated[str | None, "of its content, in hexadecimal; null of state"]
+    sha256: Annotated[str | None, "of its content, in hexadecimal; null for state"]
 
 
 class _Step(StepKeys):
@@ -95,24 +95,24 @@ _RESULT = "verdict findings answers sources operators not_compared written batch
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
     """The document of ``ckpt evolve``."""
 
-    needed: Annotated[bool, "the checkpoint is not yet as the query needs it"]
+    needed: Annotated[bool, "the checkpoint does not yet fit the query"]
     steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
     replay: Annotated[tuple[()], "always empty: no row is read again"]
-    verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with one run from the start"]
+    verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with a run from the start"]
     findings: Annotated[
-        tuple[_Finding, ...], "of `ckpt preflight`, if the query is started on CHECKPOINT as it is; worst first"
+        tuple[_Finding, ...], "from `ckpt preflight`, if the query is started on CHECKPOINT unchanged; worst first"
     ]
-    answers: Annotated[tuple[_Answer, ...], "without NEW: the options that the change takes, and what each costs"]
-    sources: Annotated[tuple[_SourceChange, ...], "in the order of the query, then those that it no longer reads"]
+    answers: Annotated[tuple[_Answer, ...], "without NEW: the options for this change, and what each costs"]
+    sources: Annotated[tuple[_SourceChange, ...], "in the query's order, then those that it no longer reads"]
     operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
     not_compared: Annotated[
         tuple[str, ...],
-        "what no description has, and decides rows",
+        "facts that affect rows but that no description contains",
         lambda plan: [NOT_DESCRIBED] if plan.operators else [],
     ]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
-        "what each kind does if queries on CHECKPOINT and on NEW both write to it",
+        "behavior of each kind if queries on CHECKPOINT and on NEW both write to it",
         lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
     ]
 
@@ -153,11 +153,9 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield Headline(text, Tone.GOOD)
             return
         forgets = any("map_operator" in answer.options for answer in plan.answers)
-        text = (
-            f"ONE COMMAND does it{', and leaves old state out' * forgets}. The query then knows: {_SAID[plan.verdict]}"
-        )
+        text = f"ONE COMMAND does it{', and drops old state' * forgets}. The query then knows: {_SAID[plan.verdict]}"
         if not plan.has_changes:
-            text = f"NOTHING TO CHANGE: {plan.why}, and knows: {_SAID[plan.verdict]}"
+            text = f"NOTHING TO CHANGE: {plan.why}, and the query knows: {_SAID[plan.verdict]}"
         tone = Tone.GOOD if plan.verdict is Knowledge.FULL else Tone.WARNING
         yield from show_outcome(text, tone, steps if plan.has_changes else ())
 
@@ -182,7 +180,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
     def own_part(self) -> Iterator[Block]:
         if self.plan.findings:
-            yield Heading("Preflight", "what a start of the query on CHECKPOINT as it is would do")
+            yield Heading("Preflight", "the result of starting the query on CHECKPOINT unchanged")
         for finding in self.plan.findings:
             diagnosis = finding.diagnosis
             yield FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
@@ -198,15 +196,15 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         yield Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}" if planned else "")
         yield Cases(tuple(_tabulate_part(source, source.change, planned=planned) for source in self.plan.sources))
         if self.plan.operators:
-            yield Heading("Operators", "that keep state, by their ids")
+            yield Heading("Operators", "stateful, by their ids")
             parts = ((part, f"{part.change} {part.name}") for part in self.plan.operators)
             yield Cases(tuple(_tabulate_part(part, change, planned=planned) for part, change in parts))
         for operator in self.plan.operators:
             if operator.stores:
-                yield Heading("Columns", f"of operator {operator.new}, {operator.name}: old place, new place")
+                yield Heading("Columns", f"of operator {operator.new}, {operator.name}: old position, new position")
                 yield Cases(tuple(_tabulate_column(part) for part in operator.parts))
         if self.plan.operators:
-            yield Heading("Not checked", f"{NOT_DESCRIBED}: a change of these is not seen")
+            yield Heading("Not checked", f"{NOT_DESCRIBED}: changes to these are not seen")
         if self.plan.guided is not None and self.plan.operators and self.asked.get("from_query") is None:
             yield Item(words("Name the old query ({--from-query}): ckpt then says of each column what it knows"), 2)
         made = not self._is_for_checkpoint and (self.plan.guided is None or self.plan.has_changes)
@@ -235,12 +233,12 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield from show_call(guide.but(from_query=Hole.OLD_QUERY), BOOK.text("name_old_query"))
         elif self.plan.needs_acceptance:
             accept = self.request.but(accept_from_now_on=True)
-            yield from show_call(accept, words("Accept that what is new knows rows from now on only."), writes=True)
+            yield from show_call(accept, words("Accept that new parts know only rows from now on."), writes=True)
         elif (empty := self.plan.begins_empty) is not None and self.plan.into is not None:
             begin = self.request.but(map_operator=tuple(empty.map_operator), accept_from_now_on=True)
             begin = begin.but(map_column=tuple(empty.map_column), default=dict(empty.default))
             ids = ", ".join(word[2:] for word in empty.map_operator if word.startswith("-="))
-            what = words("Let operator {ids} begin empty: it forgets all rows of before.", ids=ids)
+            what = words("Let operator {ids} start empty: it forgets all earlier rows.", ids=ids)
             yield from show_call(begin, what, writes=True)
         elif self.plan.instead and not self.receipt.problem:
             yield Next(self.plan.instead.steps)
@@ -250,7 +248,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             what = words("See how a new query continues where this one stopped, with empty state.")
             yield from show_call(call("handoff", self.plan.root), what, writes=False)
         else:
-            options = words("See the options that this change takes, and what each costs.")
+            options = words("See the options for this change, and what each costs.")
             yield from show_call(guide.but(from_query=self.asked.get("from_query")), options)
 
     def start(self) -> Advice:
@@ -271,7 +269,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
             yield Next((write.or_(instead) if plan.in_place else write,))
             return
-        see = words("See whether the changed query can be started on it.")
+        see = words("Check whether the changed query can be started on it.")
         look = run(call("preflight", plan.into, expect=self.plan.query_file or Hole.QUERY), see)
         start = BOOK.text("start_changed", batch=plan.batch)
         yield Next((look, do(Do.START, start, rows=NO_ROWS)))
@@ -290,10 +288,10 @@ def _name_part(part: QueryChange) -> str:
 
 
 _SAID = {
-    Knowledge.FULL: "all, as if it had run from the beginning",
-    Knowledge.FROM_NOW_ON: "of what is new, only rows from now on",
-    Knowledge.IMPOSSIBLE: "not as if it had run from the beginning",
-    Knowledge.UNKNOWN: "as far as a checkpoint says",
+    Knowledge.FULL: "everything, as if it had run from the beginning",
+    Knowledge.FROM_NOW_ON: "only rows from now on in its new parts",
+    Knowledge.IMPOSSIBLE: "not the same as if it had run from the beginning",
+    Knowledge.UNKNOWN: "as far as a checkpoint shows",
 }
 
 

@@ -21,7 +21,7 @@ from .reports import Exit, Report
 _OTHERS = 5  # further matches that are named
 _SHOWN = 3  # findings of the checkpoint that are named
 _WIDTH = 10
-_NOTHING = "Nothing has to be done."
+_NOTHING = "Nothing needs to be done."
 _SOURCES = {value.code for value in vars(sources).values() if isinstance(value, Diagnosis)}
 """Codes of findings that a checkpoint shows only with its sources."""
 
@@ -42,17 +42,17 @@ class _Match(Keys, record=ErrorMatch, keys=_MATCH):
         of("error.id"),
     ]
     title: Annotated[str, "for people; its words are not fixed", of("error.title")]
-    system: Annotated[str, "who says it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
+    system: Annotated[str, "who raises it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
     cause: Annotated[str, "for people; its words are not fixed", lambda match: str(match.error.cause)]
     cure: Annotated[str, "for people; its words are not fixed", lambda match: str(match.cure) or _NOTHING]
-    since: Annotated[str, "the versions that say it", of("error.since")]
+    since: Annotated[str, "the versions that raise it", of("error.since")]
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
-    command: Annotated[str | None, "of ckpt, which helps", lambda match: match.command and quote_line(match.command)]
+    command: Annotated[str | None, "the command that helps", lambda match: match.command and quote_line(match.command)]
     twin: Annotated[
-        str | None, "another entry with the same text: these are two causes of it, the likelier first", of("error.twin")
+        str | None, "another entry with the same text: two causes of it, the likelier first", of("error.twin")
     ]
     source: Annotated[str, "where the entry is from", of("error.source")]
-    shown: Annotated[tuple[_Shown, ...], "the findings of `--checkpoint` that are of its codes"]
+    shown: Annotated[tuple[_Shown, ...], "findings of `--checkpoint` with its codes"]
 
 
 class _Near(Keys, record=NearError, keys="id title why"):
@@ -64,13 +64,11 @@ class _Checkpoint(Keys):
     path: Annotated[str, "as given", of("inspection.checkpoint.uri")]
     verdict: Annotated[str, "as of `ckpt inspect`", of("inspection.verdict")]
     codes: Annotated[
-        tuple[Annotated[str, "every finding that it has"], ...],
+        tuple[Annotated[str, "all of its findings"], ...],
         lambda explanation: list(dict.fromkeys(r.finding.diagnosis.code for r in explanation.inspection.findings)),
     ]
     contradictions: tuple[
-        Annotated[
-            str, "the text is of another query, path or batch than this checkpoint; for people, its words are not fixed"
-        ],
+        Annotated[str, "the text names another query, path or batch than this checkpoint; its words are not fixed"],
         ...,
     ]
 
@@ -78,12 +76,12 @@ class _Checkpoint(Keys):
 class ExplanationDocument(DocumentKeys):
     """The document of ``ckpt explain``."""
 
-    matches: Annotated[tuple[_Match, ...], "the cause first, then what else is in the text"]
-    seen: Annotated[str | None, "the line that was taken for the error", lambda explanation: explanation.seen or None]
+    matches: Annotated[tuple[_Match, ...], "the cause first, then other errors in the text"]
+    seen: Annotated[str | None, "the line that was taken as the error", lambda explanation: explanation.seen or None]
     nearest: Annotated[
         tuple[_Near, ...],
-        "where nothing matches: entries with most words of whose message it has, or another part of the same error "
-        "class; no answer, and often empty",
+        "if nothing matches: entries that share most words of the message, or another part of the "
+        "same error class; not an answer, and often empty",
     ]
     checkpoint: Annotated[
         _Checkpoint | None,
@@ -129,7 +127,7 @@ def _show_first(match: ErrorMatch) -> Iterator[Block]:
     if error.id in error.codes:  # a finding of ckpt: the headline names it
         yield Item(error.cause, _WIDTH, "  Means   ")
         return
-    yield Item(error.cause + f" Said by {_name_system(error)}.", _WIDTH, "  Means   ")
+    yield Item(error.cause + f" Raised by {_name_system(error)}.", _WIDTH, "  Means   ")
     if error.codes:
         yield Item(_name_codes(error.codes), _WIDTH, "  Finding ")
 
@@ -143,7 +141,7 @@ def _show_cure(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Blo
     here = next((rated.advice for rated in match.shown if rated.advice), None)
     steps = (here or match.cure).mark_stop().steps
     if match.command is not None and not here and match.command not in list_calls(match.cure):
-        steps += (run(match.command, words("See what this checkpoint shows of it.")),)
+        steps += (run(match.command, words("See which signs of it this checkpoint shows.")),)
     yield Next(steps, _NOTHING)
 
 
@@ -172,8 +170,8 @@ def _show_findings(match: ErrorMatch, inspection: Inspection | None) -> Iterator
     if not match.shown and _SOURCES.issuperset(match.error.codes) and codes:
         yield Item(f"its sources were not asked: only they show {codes}", _WIDTH, "Here")
     elif not match.shown:
-        shows = f"this checkpoint does not show {codes}" if codes else "no finding of a checkpoint shows this"
-        yield Item(f"{shows}. The verdict on it: {inspection.verdict}", _WIDTH, "Here")
+        shows = f"this checkpoint does not show {codes}" if codes else "no finding in a checkpoint shows this"
+        yield Item(f"{shows}. Verdict on the checkpoint: {inspection.verdict}", _WIDTH, "Here")
 
 
 def _show_elsewhere(explanation: Explanation) -> Iterator[Block]:
@@ -200,7 +198,7 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
     if explanation.seen:
         yield Item(explanation.seen, _WIDTH, "  Seen    ")
     for near in explanation.nearest:
-        yield Item(f"{near.error.title}: it has {near.why}. This is no answer", _WIDTH, "  Nearest ")
+        yield Item(f"{near.error.title}: it has {near.why}. This is not an answer", _WIDTH, "  Nearest ")
     if explanation.inspection is not None:
         yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
     yield from _show_elsewhere(explanation)
@@ -217,7 +215,7 @@ def _show_hidden_causes(inspection: Inspection | None) -> Iterator[Step]:
     yield from BOOK.advise("look_into_sink").steps
     again = next((forecast.batch_id for forecast in inspection.counted if forecast.reexecutes), None)
     if again is not None:
-        what = words("If a row of batch {number} makes each start fail, plan how to leave the batch out.", number=again)
+        what = words("If a row of batch {number} makes each start fail, plan how to skip the batch.", number=again)
         yield run(call("skip", CHECKPOINT), what, rows=left_out(again))
 
 

@@ -114,10 +114,10 @@ def _describe_needs(part: ExportPart) -> Iterator[tuple[str, str]]:
         f"{unit.provider}, checkpoint format {unit.format_version}, version {part.reading.moment.state_version}",
     )
     if part.reading.other_provider is not None:
-        other = f"the offsets record {quoted(part.reading.other_provider, 80)}, which is none of Spark's"
-        yield "provider", f"{other}: the state is read by the layout of its files, as tried with files that Spark wrote"
+        other = f"the offsets record {quoted(part.reading.other_provider, 80)}, a third-party provider"
+        yield "provider", f"{other}: the state is read by its file layout, as tried with files that Spark wrote"
     if unit.oldest_spark is not None:
-        yield "spark", f"{unit.oldest_spark} or later: no earlier version reads such state"
+        yield "spark", f"{unit.oldest_spark} or later: no earlier version can read such state"
     yield "readable", batch_ranges(unit.readable_batches)
     if unit.change_batches:
         yield "changes", batch_ranges(unit.change_batches)

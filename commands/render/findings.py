@@ -65,16 +65,16 @@ def _advise_usual_start(inspection: Inspection) -> Advice:
     checkpoint, trigger = inspection.checkpoint, _TRIGGERS.get(inspection.asked)
     how = words("as usual") if trigger is None else words("with {trigger}", trigger=trigger)
     if any(rated.finding.diagnosis == NO_STATE_FOLDER for rated in inspection.findings):
-        how += ", if it keeps no state"
+        how += ", if it is stateless"
     far = AS_FAR_AS_NAMES if inspection.not_read else ""
     start = do(Do.START, words("nothing to repair{far}; start the query {how}", far=far, how=how), rows=NO_ROWS)
     latest = checkpoint.offsets.latest
     skips = latest in inspection.uncommitted and latest != 0 and checkpoint.stateful is not None  # others are refused
     if not skips or not inspection.asked.in_micro_batches:
         return advise(start)
-    stateless = " and the query keeps no state" if checkpoint.state is None else ""
+    stateless = " and the query is stateless" if checkpoint.state is None else ""
     fails = f"If batch {latest} fails every time{stateless}"
-    what = words("{fails}, see the plan that leaves its rows out.", fails=fails)
+    what = words("{fails}, see the plan that skips its rows.", fails=fails)
     skip = run(call("skip", CHECKPOINT), what)
     return advise(start.or_(skip)).fill(gather_known(checkpoint, inspection.sink))
 

@@ -58,7 +58,7 @@ class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     bytes: Annotated[int | None, of("size")]
     deletable_bytes: Annotated[
         int | None,
-        "files that no restart needs, as far as names and sizes say: the sum of what `space` of `ckpt inspect` knows",
+        "files that no restart needs, judging by names and sizes: the sum of what `space` of `ckpt inspect` knows",
         of("deletable"),
     ]
     severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
@@ -147,7 +147,7 @@ class ScanReport(Report[Scan]):
             parts = [f"{len(healthy) - noted:,} without findings"] if len(healthy) > noted else []
             parts += [f"{noted:,} with notes only"] if noted else []
             unread = sum(bool(row.not_read) for row in healthy)
-            parts += [f"{unread:,} of them as far as names and sizes say"] if unread else []
+            parts += [f"{unread:,} of them judged by names and sizes only"] if unread else []
             opened_by = words("see {fields}") if self.show_all is None else BOOK.text("shown_by_all")
             yield replace(self._tabulate(healthy), closed=", ".join(parts), opened_by=opened_by)
         if 0 < len(self.sections) < len(shown):
@@ -208,7 +208,7 @@ class ScanReport(Report[Scan]):
         if why := self.record.started_over:
             yield Item(BOOK.text("started_over", why=why), 13, "  note       ")
         if count := self.record.resumed:
-            before = f"{plural(count, 'checkpoint')} of the scan that was interrupted, which began"
+            before = f"{plural(count, 'checkpoint')} of the interrupted scan, which began"
             yield Item(f"{before} {instant(self.record.began_ms)}", 13, "  resumed    ")
 
     def _show_not_asked(self) -> Iterator[Block]:

@@ -30,11 +30,11 @@ _BEGINS = {
 
 
 class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"):
-    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
+    conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
 
 
 class _Later(Keys, record=Later, keys="batch committed sources"):
-    sources: Annotated[tuple[ReadRangeKeys, ...], "what it read, or was to read; empty if unknown"]
+    sources: Annotated[tuple[ReadRangeKeys, ...], "the rows that it read, or was to read; empty if unknown"]
 
 
 _KEYS = """checkpoint batch exact doubts possible state_version watermark_ms sources later sinks warnings refused
@@ -89,7 +89,7 @@ def _show_headline(handoff: Handoff) -> Iterator[Block]:
     if handoff.refused:
         yield Headline(f"NO HANDOFF: {handoff.refused}", Tone.ERROR)
     elif handoff.exact and not handoff.state_lost:
-        last = "" if handoff.later else ", the last that was planned"
+        last = "" if handoff.later else ", the last planned batch"
         text = f"A NEW QUERY CAN CONTINUE exactly after batch {handoff.batch}{last}"
         yield Headline(text, Tone.GOOD)
     else:
@@ -119,7 +119,7 @@ def _show_start(start: SourceStart) -> Iterator[Block]:
     if start.options and start.without:
         yield Item(f"without {' and without '.join(start.without)}", 7)
     if start.begin is StartingPoint.EXACT and not start.options:
-        yield Item(f"leaves out {plural(len(start.seen), 'file')} that the old query had read:", 5)
+        yield Item(f"excludes {plural(len(start.seen), 'file')} that the old query had read:", 5)
         yield from (Line(f"       {path}") for path in start.seen[:_SHOWN])
         if len(start.seen) > _SHOWN:
             more_files = words("and {count} more: see {fields}", count=f"{len(start.seen) - _SHOWN:,}")
@@ -134,7 +134,7 @@ def _show_since(handoff: Handoff) -> Iterator[Block]:
     if not handoff.later:
         yield Heading("Since", f"nothing was planned after batch {handoff.batch}")
         return
-    yield Heading("Since", f"what the old query planned after batch {handoff.batch}")
+    yield Heading("Since", f"batches that the old query planned after batch {handoff.batch}")
     for later in handoff.later[:_SHOWN]:
         yield Line(f"  batch {later.batch}   {'committed' if later.committed else 'NOT COMMITTED'}")
         yield from show_ranges(later.sources)
@@ -149,7 +149,7 @@ def _show_watermark(handoff: Handoff) -> Iterator[Block]:
 
 def _show_sinks(handoff: Handoff) -> Iterator[Block]:
     if handoff.sinks and not handoff.refused:
-        yield Heading("Sinks", "what a new checkpoint means for them")
+        yield Heading("Sinks", "how they treat a new checkpoint")
         yield from (Item(sink.meaning, 4, f"  {sink.kind}: ") for sink in handoff.sinks)
 
 

@@ -28,7 +28,7 @@ class WrittenByKeys(Keys):
     at_least: Annotated[
         str | None, "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one"
     ]
-    evidence: tuple[Annotated[str, "what proves `at_least`"], ...]
+    evidence: tuple[Annotated[str, "the proof of `at_least`"], ...]
     at_most: Annotated[
         str | None, "the latest one that can have written the newest offsets, if the files prove one"
     ] = None
@@ -45,7 +45,7 @@ class CheckpointKeys(Keys):
     kind: Annotated[Kind, of("checkpoint.kind")]
     query_id: Annotated[str | None, "from `metadata`", of("checkpoint.query_id")]
     written_by: WrittenByKeys
-    stateful: Annotated[bool | None, "null if the files do not say", of("checkpoint.stateful")]
+    stateful: Annotated[bool | None, "null if the files do not show it", of("checkpoint.stateful")]
     files: Annotated[int, of("checkpoint.listing.files")]
     bytes: Annotated[int, of("checkpoint.listing.bytes")]
     pipeline: Annotated[
@@ -71,14 +71,14 @@ class _Log(Keys):
     ]
     unreadable: tuple[Annotated[int, "a batch whose file cannot be read"], ...]
     formats: Annotated[
-        tuple[Annotated[str, "a version line that was seen, such as `v1`"], ...],
+        tuple[Annotated[str, "a version line found there, such as `v1`"], ...],
         lambda log: [f"v{version}" for version in sorted(_versions(log))],
     ]
 
 
 class _Advance(Keys):
     amount: int | None
-    unit: Annotated[str, "what the amount counts"]
+    unit: Annotated[str, "the unit of the amount"]
     new_partitions: Annotated[int, NEW_PARTITIONS] = 0
 
 
@@ -94,7 +94,7 @@ class _Batches(Keys):
     pattern: Annotated[
         Pattern,
         "`async-progress`: at least one gap, every commit has its offsets, at most the latest batch is uncommitted "
-        "(ignoring those without rows), stateless; a shape, not a proof of origin",
+        "(ignoring those without rows), stateless; this is a pattern, not a proof of origin",
     ]
     shown: Annotated[tuple[_Batch, ...], "the newest batches, oldest first", of("batches")]
 
@@ -125,7 +125,7 @@ class SourceKeys(Keys):
     offset: Annotated[Json, "as in the offset log; null: none, or `well_formed` is false"]
     well_formed: Annotated[bool, "the offset can be read, or there is none"]
     decoded: Annotated[Mapping[str, Json], "its meaning, for known types"]
-    live: Annotated[LiveKeys | None, "what `--sources` was answered; null: not asked"]
+    live: Annotated[LiveKeys | None, "the answer to `--sources`; null: not asked"]
 
 
 class _Range(Keys):
@@ -141,7 +141,7 @@ class ReadRangeKeys(Keys):
     from_: Annotated[Json, "an offset, or null for the beginning of the source or partition", of("start")]
     to: Annotated[Json, "an offset, or null if unknown", of("end")]
     amount: Annotated[int | None, lambda reading: getattr(reading.advance, "amount", None)]
-    unit: Annotated[str | None, "what the amount counts", lambda reading: getattr(reading.advance, "unit", None)]
+    unit: Annotated[str | None, "the unit of the amount", lambda reading: getattr(reading.advance, "unit", None)]
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda reading: getattr(reading.advance, "new_partitions", 0)]
 
 
@@ -152,11 +152,11 @@ class RestartKeys(Keys):
     progress: Progress
     outcome: Outcome
     batch_id: Annotated[int | None, "the batch that runs, or would run, first"]
-    reexecutes: Annotated[bool | None, "whether that batch was planned before"]
-    sources: Annotated[tuple[_Range, ...], "what it reads"]
+    reexecutes: Annotated[bool | None, "whether that batch was already planned"]
+    sources: Annotated[tuple[_Range, ...], "the offsets it reads"]
     error: Annotated[str | None, "words that Spark's own message will contain"]
     never_run: tuple[Annotated[int, "a planned batch that no start will run or replay"], ...]
-    lost: tuple[Annotated[int, "a batch of `never_run` that had rows, or may have had"], ...]
+    lost: tuple[Annotated[int, "a batch in `never_run` that had rows, or may have had some"], ...]
     because: Annotated[
         tuple[Annotated[str, "code of a finding that explains it"], ...],
         lambda forecast: sorted({finding.diagnosis.code for finding in forecast.because}),
@@ -190,7 +190,7 @@ class _Store(Keys):
         ],
         ...,
     ]
-    newest_snapshot_version: Annotated[int | None, "that every partition has"]
+    newest_snapshot_version: Annotated[int | None, "the newest one that every partition has"]
     column_families: Annotated[tuple[str, ...], lambda store: [family.name for family in store.column_families]]
     key_schema: Annotated[Json, "a StructType as Spark writes it, or null"]
     value_schema: Json
@@ -201,8 +201,8 @@ class _Store(Keys):
 class _Operator(Keys):
     id: int
     name: Annotated[str | None, "Spark before 4.0 does not record it"]
-    has_metadata: Annotated[bool, "operator metadata is there"]
-    properties: Annotated[Json, "as operator metadata has them: `operatorPropertiesJson`"]
+    has_metadata: Annotated[bool, "operator metadata exists"]
+    properties: Annotated[Json, "as in operator metadata: `operatorPropertiesJson`"]
     variables: Annotated[tuple[StateVariable, ...], "of transformWithState"]
     stores: tuple[_Store, ...]
 
@@ -223,14 +223,13 @@ class FindingKeys(Keys):
     meaning: ForPeople
     detail: Annotated[str, "for people; its words are not fixed", of("finding.detail")]
     remedy: Annotated[
-        str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code stand in backquotes"
+        str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code are in backquotes"
     ]
     advice: Annotated[
         Json,
-        "`remedy` as data, which `ckpt preflight` reads again; null without one, and where an earlier finding of this "
-        "code has the same",
+        "`remedy` as data, for `ckpt preflight`; null without one, or if an earlier finding of this code has the same",
     ] = None
-    stored: Annotated[bool, "the files show it, whatever is started; false: only some starts meet it"]
+    stored: Annotated[bool, "the files show it for every start; false: only some starts are affected"]
 
 
 def finding_keys(findings: Iterable[RatedFinding]) -> tuple[Document, ...]:
@@ -252,7 +251,7 @@ class InspectionDocument(DocumentKeys):
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]
     not_read: Annotated[
-        NotRead | None, "state files that the next start loads, and that were not read completely or fit no checksum"
+        NotRead | None, "state files that the next start loads, but that were not read completely or match no checksum"
     ] = None
     batches: Annotated[_Batches, itself]
     latest: Annotated[_Latest, of("checkpoint")]
@@ -262,9 +261,9 @@ class InspectionDocument(DocumentKeys):
     ]
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
-    sink: Annotated[SinkKeys | None, "what `--sink` found; null: not asked"]
+    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null: not asked"]
     not_asked: Annotated[
-        tuple[Literal["sources", "sink"], ...], "what could be asked and was not: only that shows some losses"
+        tuple[Literal["sources", "sink"], ...], "not asked, though possible: only they show some losses"
     ]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 

@@ -31,7 +31,7 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
     yield Item(outlook.said if outlook.outcome is SourceOutcome.UNREACHED else f"now: {outlook.said}", 24)
     worst = sorted((part for part in outlook.parts if part.fate != "continues"), key=lambda part: -part.lost)
     for part in worst[:_PARTITIONS]:
-        has = f"has offsets {part.now.earliest} to {part.now.latest}" if part.now else "is not there"
+        has = f"has offsets {part.now.earliest} to {part.now.latest}" if part.now else "does not exist"
         yield Item(f"{part.part[0]}/{part.part[1]} {has}: {part.fate}", 26)
     left = len(worst) - _PARTITIONS
     if left > 0:
@@ -40,7 +40,7 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
 
 class _Topic(Keys):
     topic: Annotated[str, itemgetter(0)]
-    id: Annotated[str | None, "that Kafka gave it; null: there is no such topic", lambda named: named[1].id]
+    id: Annotated[str | None, "given by Kafka; null: there is no such topic", lambda named: named[1].id]
     partitions: Annotated[tuple[int, ...], lambda named: named[1].partitions]
 
 
@@ -48,10 +48,10 @@ class _LivePartition(Keys, record=PartOutlook, keys="topic partition fate from_ 
     partition: Annotated[int, lambda outlook: outlook.part[1]]
     fate: Annotated[Fate, "see [sources](sources.md)"]
     from_: Annotated[int | None, "where the next batch starts; null: the partition is new", of("start")]
-    to: Annotated[int | None, "where it ends, if it was planned before", of("end")]
+    to: Annotated[int | None, "where it ends, if it is already planned", of("end")]
     earliest: Annotated[
         int | None,
-        "the first offset that Kafka has; null: there is no such partition",
+        "the first offset in Kafka; null: there is no such partition",
         lambda outlook: getattr(outlook.now, "earliest", None),
     ]
     latest: Annotated[int | None, "the offset after the last one", lambda outlook: getattr(outlook.now, "latest", None)]
@@ -67,41 +67,39 @@ class LiveKeys(Keys):
 
     outcome: Annotated[
         SourceOutcome,
-        "what the next start makes of it; `skips`: it runs, and leaves out rows; `unreached`: it could not be asked, "
-        "and the lists below are empty",
+        "how the next start treats it; `skips`: it runs, and skips rows; `unreached`: it could not be asked, and the "
+        "lists below are empty",
     ]
     said: Annotated[str, "one sentence for people; its words are not fixed"]
     unit: Annotated[
         Literal[Unit.OFFSETS, Unit.FILES] | None,
-        "what `waiting` and `lost` count: offsets of Kafka, files of a table and of a file source; a plugin of "
+        "the unit of `waiting` and `lost`: Kafka offsets, files of a table and of a file source; a plugin of "
         "`ckpt.sources` may name others; null: not reached",
         lambda outlook: getattr(outlook.live.answer, "unit", None),
     ]
-    waiting: Annotated[int | None, "what waits to be read (the lag); null where it could not be counted"]
-    rows: Annotated[
-        int | None, "the rows in these files, by the statistics of Delta, by the summaries of Iceberg's snapshots"
-    ]
+    waiting: Annotated[int | None, "how much is unread (the lag); null if it could not be counted"]
+    rows: Annotated[int | None, "the rows in these files, from Delta's statistics or from Iceberg's snapshot summaries"]
     lost: Annotated[
         int | None,
-        "of Kafka, offsets that a start with `failOnDataLoss=false` never reads; files that are to be read and are "
-        "not there, or are too old",
+        "for Kafka, offsets that a start with `failOnDataLoss=false` never reads; otherwise unread "
+        "files that are missing or too old",
     ]
     table_id: Annotated[str | None, "of a Delta or Iceberg table", _of_answer("table_id", DeltaNow, IcebergNow)]
     read_from: Annotated[
-        str | None, "of an Iceberg table, the metadata file that was read", _of_answer("read_from", IcebergNow)
+        str | None, "for an Iceberg table, the metadata file that was read", _of_answer("read_from", IcebergNow)
     ]
     first_version: Annotated[
         int | None,
-        "of a Delta table, the first version whose changes are still in its log",
+        "for a Delta table, the first version whose changes are still in its log",
         _of_answer("first", DeltaNow),
     ]
     last_version: Annotated[int | None, _of_answer("latest", DeltaNow)]
     topics: Annotated[
         tuple[_Topic, ...],
-        "of the checkpoint, and those that `subscribe` names",
+        "those in the checkpoint, and those that `subscribe` names",
         lambda outlook: sorted(getattr(outlook.live.answer, "topics", {}).items()),
     ]
-    partitions: Annotated[tuple[_LivePartition, ...], "of the checkpoint, and those that have come since", of("parts")]
+    partitions: Annotated[tuple[_LivePartition, ...], "those in the checkpoint, and those added since", of("parts")]
 
 
 def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> Document | None:
@@ -137,8 +135,8 @@ class SinkKeys(Keys, record=SinkOutlook, keys=_SINK):
     uri: Annotated[str, "as given", of("log.uri")]
     kind: Annotated[
         SinkKind,
-        "`unknown`: another one, or ckpt cannot read it; a plugin of `ckpt.sinks` may name others",
+        "`unknown`: another kind, or ckpt cannot read it; a plugin of `ckpt.sinks` may name others",
         of("log.kind"),
     ]
-    read_from: Annotated[str | None, "of an Iceberg table, the metadata file that was read", of("log.read_from")]
+    read_from: Annotated[str | None, "for an Iceberg table, the metadata file that was read", of("log.read_from")]
     writers: Annotated[tuple[_Writer, ...], "of a Delta or Iceberg table, the latest first", of("log.writers")]

@@ -29,7 +29,7 @@ from .reports import Exit, Report
 _CARRIES = {
     Transfer.AS_IT_IS: "CONTINUES in the same query",
     Transfer.GOES_ON: "CONTINUES in a new query",
-    Transfer.STATE_ONLY: "ITS STATE CAN BE LOADED by a new query",
+    Transfer.STATE_ONLY: "A NEW QUERY CAN LOAD ITS STATE",
     Transfer.NONE: "NOT POSSIBLE",
 }
 _TONES = {Exit.OK: Tone.GOOD, Exit.FOUND: Tone.WARNING, Exit.FAILED: Tone.ERROR}
@@ -73,19 +73,19 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
     provider: Annotated[Provider | None, "of the checkpoint"]
     recorded: Annotated[str | None, "the class that the latest offsets record; no session overrides it"]
     operators: Annotated[
-        tuple[_Operator, ...], "empty if it already has the provider, if there is no state, and if it cannot be read"
+        tuple[_Operator, ...], "empty if it already has the provider, if there is no state, or if it cannot be read"
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
     confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
     steps: Annotated[tuple[MigrationStepKeys, ...], "if it is possible: what to do, in order"]
-    remains: Annotated[tuple[MigrationStepKeys, ...], "if it is not: what can be done instead"]
+    remains: Annotated[tuple[MigrationStepKeys, ...], "if it is not: alternatives"]
 
 
 def _show_move(move: ProviderMove) -> Iterator[Block]:
     to, of = PROVIDER_NAMES[Provider(move.to)], PROVIDER_NAMES[move.provider or Provider.UNKNOWN]
     lost = [operator for operator in move.operators if operator.carry is Transfer.NONE]
     name = "move_rewritable" if move.outcome is MoveOutcome.POSSIBLE and move.rewritable else f"move_{move.outcome}"
-    text = BOOK.text(name, to=to, of=of, lost=lost[0].why if lost else "", why=move.refused or "")
+    text = BOOK.text(name, to=to, now=to.upper(), of=of, lost=lost[0].why if lost else "", why=move.refused or "")
     yield Headline(str(text), _TONES[_choose_exit(move)])
     yield from bullets(move.handoff.doubts if move.outcome is MoveOutcome.POSSIBLE and not move.rewritable else ())
 
@@ -100,7 +100,7 @@ def _show_why(move: ProviderMove) -> Iterator[Block]:
         yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
         return
     where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
-    yield Item(f"{where}, and Spark keeps what is recorded, whatever the session says.")
+    yield Item(f"{where}, and Spark keeps the recorded provider, whatever the session says.")
 
 
 def _show_operators(move: ProviderMove) -> Iterator[Block]:
@@ -117,7 +117,7 @@ def _label_operator(operator: OperatorMove) -> str:
 
 def _show_steps(move: ProviderMove) -> Iterator[Block]:
     if move.steps:
-        same, other = "with a new checkpoint", "with initial state and a handoff, to its own checkpoint"
+        same, other = "with a new checkpoint", "with initial state and a handoff, on its own checkpoint"
         yield Heading("How", same if move.rewritable else other)
     yield from list_steps(move.steps)
 
@@ -172,8 +172,8 @@ class RealTimeDocument(
     """The document of ``ckpt migrate real-time``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    spark: Annotated[str, "the version that is to run the query in real-time mode"]
-    restart: Annotated[RestartKeys, "the next start in real-time mode, as the checkpoint is", of("forecast")]
+    spark: Annotated[str, "the version to run the query in real-time mode"]
+    restart: Annotated[RestartKeys, "the next start in real-time mode, with the checkpoint unchanged", of("forecast")]
     steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
     warnings: tuple[ForPeople, ...]
 
@@ -191,7 +191,7 @@ def _show_how(move: RealTimeMove) -> Iterator[Block]:
 
 def _show_needs(move: RealTimeMove) -> Iterator[Block]:
     if move.steps:
-        yield Heading("Needs", "real-time mode refuses the query otherwise")
+        yield Heading("Needs", "otherwise real-time mode refuses the query")
         yield from bullets(NEEDS)
 
 
@@ -206,7 +206,7 @@ def _show_start(move: RealTimeMove) -> Iterator[Block]:
         yield Next((), words("Nothing to do; start the query in micro-batches."))
     else:
         look = call("inspect", move.inspection.checkpoint.uri, progress="realtime")
-        yield Next((run(look, words("See what is there.")),))
+        yield Next((run(look, words("See what the checkpoint contains.")),))
 
 
 class RealTimeReport(Report[RealTimeMove]):

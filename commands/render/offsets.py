@@ -50,8 +50,8 @@ class _Position(Keys, record=Position, keys=_KEYS):
     type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
     from_: Annotated[
         Json,
-        "the offset at which the batch begins; null for the beginning of the source, or if it is not in the log (see "
-        "`warnings`)",
+        "the offset at which the batch begins; null for the beginning of the source, or if the log "
+        "does not have it (see `warnings`)",
         of("range.start"),
     ]
     to: Annotated[Json, "the offset at which it ends", of("view.offset")]
@@ -60,16 +60,16 @@ class _Position(Keys, record=Position, keys=_KEYS):
         "how far the batch advances the source",
         lambda source: getattr(source.range.advance, "amount", None),
     ]
-    unit: Annotated[str | None, "what the amount counts", lambda source: getattr(source.range.advance, "unit", None)]
+    unit: Annotated[str | None, "the unit of the amount", lambda source: getattr(source.range.advance, "unit", None)]
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda source: getattr(source.range.advance, "new_partitions", 0)]
     reader_option: Annotated[
         Mapping[str, str],
-        "object: options of `DataStreamReader` with which a reader begins where the batch ends, all strings; empty if "
-        "none says it",
+        "object: options of `DataStreamReader` that start a reader where the batch ends, all "
+        "strings; empty if none can",
         of("options"),
     ]
-    conditions: Annotated[Sentences, "what else must be true, and ckpt cannot see"]
-    no_option: Annotated[str | None, "why no option says it", of("refused")]
+    conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
+    no_option: Annotated[str | None, "why no option can", of("refused")]
 
 
 class PositionsDocument(DocumentKeys, record=Positions, keys="checkpoint batch committed sources warnings refused"):
@@ -105,7 +105,7 @@ def _show_headline(positions: Positions) -> Iterator[Block]:
 def _show_sources(positions: Positions) -> Iterator[Block]:
     if not positions.sources:
         return
-    yield Heading("Sources", "what the batch reads, and the reader options that begin where it ends")
+    yield Heading("Sources", "what the batch reads, and the reader options that start where it ends")
     for source in positions.sources[:_SHOWN]:
         end = offset_text(source.view.record)
         text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
@@ -127,12 +127,12 @@ def _show_next(positions: Positions) -> Iterator[Block]:
 
 class _NewEnd(Keys):
     index: Annotated[int, of("range.index")]
-    from_: Annotated[Json, "the end of the batch now", of("range.start")]
+    from_: Annotated[Json, "the current end of the batch", of("range.start")]
     to: Annotated[Json, "the new one", of("range.end")]
 
 
 class _Skipped(Keys):
-    batch: Annotated[int, "the batch that would have read them, or begun to", lambda plan: (plan.batch or 0) + 1]
+    batch: Annotated[int, "the first batch that would have read them", lambda plan: (plan.batch or 0) + 1]
     sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
 
 
@@ -140,10 +140,10 @@ class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources
     """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
 
     sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
-    needed: Annotated[bool, "the offsets are others than now"]
+    needed: Annotated[bool, "the offsets differ from the current ones"]
     replay: Annotated[
         tuple[ReplayKeys, ...],
-        "what the first batch reads that was read before: of an uncommitted batch its whole range",
+        "the rows that the first batch reads again: for an uncommitted batch its whole range",
     ]
     skipped: Annotated[
         tuple[_Skipped, ...],
@@ -184,7 +184,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         return Call(typed.name, (self.plan.root, *typed.arguments), typed.options).but(expect_batch=self.plan.batch)
 
     def next_if_nothing(self) -> Iterator[Block]:
-        return show_call(call("offsets_show", self.plan.root), words("See where the sources stand."))
+        return show_call(call("offsets_show", self.plan.root), words("See the positions of the sources."))
 
 
 class OffsetsExportReport(PositionsReport):
@@ -236,5 +236,5 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
 
     def _show_next(self) -> Iterator[Block]:
         if self.record.problems:
-            solve = words("Solve each problem that is named above; what was committed stays.")
+            solve = words("Fix each problem named above; committed groups stay committed.")
             yield Next((do(Do.CHANGE, solve, rows=NO_ROWS),))

@@ -50,7 +50,7 @@ _NOT_ASKED = {
 }
 _PATTERNS = {
     Pattern.CONTIGUOUS: "no gaps",
-    Pattern.ASYNC_PROGRESS: "gaps as asynchronous progress tracking leaves them",
+    Pattern.ASYNC_PROGRESS: "gaps as left by asynchronous progress tracking",
     Pattern.GAPPED: "gaps",
     Pattern.EMPTY: "nothing planned yet",
 }
@@ -312,7 +312,7 @@ def range_text(reads: SourceRange) -> str:
     end = "an unknown offset" if reads.end is None else offset_text(reads.end_offset)
     advance = reads.advance
     count = f": {_count_advance(advance)}" if advance and advance.amount is not None else ""
-    count = ": a batch reads no row backwards" if advance and advance.went_back else count
+    count = ": a batch cannot read rows backwards" if advance and advance.went_back else count
     count = ": another topic" if advance and advance.switched else count
     return f"from {offset_text(reads.start_offset)} to {end}{count}"
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _SOURCES, _SINK = Option("sources"), Option("sink", Hole.URI)
 _ASK = {
-    "sources": words("what the sources have now: {sources}", sources=_SOURCES),
-    "sink": words("which batches the sink has: {sink}", sink=_SINK),
+    "sources": words("current offsets of the sources: {sources}", sources=_SOURCES),
+    "sink": words("batches in the sink: {sink}", sink=_SINK),
     "query": words("whether the query fits the state: {query}", query=Option("expect", Hole.QUERY)),
 }
 
@@ -58,22 +58,22 @@ class PreflightDocument(DocumentKeys):
     verdict: Annotated[str, "one sentence for people; its words are not fixed"]
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     holds: Annotated[
-        tuple[FindingKeys, ...], "why it cannot; empty if it can, and if the outcome of the start is not known"
+        tuple[FindingKeys, ...], "why it cannot; empty if it can, or if the outcome of the start is unknown"
     ]
-    warnings: Annotated[tuple[FindingKeys, ...], "what deserves a look and holds nothing"]
-    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and what a restart makes of it"]
+    warnings: Annotated[tuple[FindingKeys, ...], "findings worth a look that do not hold the start"]
+    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and how a restart treats it"]
     restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
     sources: tuple[SourceKeys, ...]
     sink: Annotated[SinkKeys | None, of("inspection.sink")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
     query: Annotated[_Query | None, "what `--expect` describes; null: not given"]
-    unknown: tuple[Annotated[str, "what could not be seen, for people; its words are not fixed"], ...]
-    not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "what nobody asked about"], ...]
+    unknown: tuple[Annotated[str, "what could not be checked, for people; its words are not fixed"], ...]
+    not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "questions that were not asked"], ...]
     fixed: Annotated[
-        tuple[_Fixed, ...], "the fixes that `--fix safe` applied; all else in this document is as they left it"
+        tuple[_Fixed, ...], "the fixes that `--fix safe` applied; the rest of this document describes the result"
     ]
     not_fixed: Annotated[
-        str | None, "with `--fix safe`: why nothing was changed though the query cannot be started; for people"
+        str | None, "with `--fix safe`: why nothing was changed although the query cannot be started; for people"
     ]
 
 
@@ -151,7 +151,7 @@ class PreflightReport(Report[Readiness]):
 
     def _show_settings(self) -> Iterator[Block]:
         if self.record.settings:
-            yield Heading("Settings", "what a restart makes of those that were given")
+            yield Heading("Settings", "how a restart treats the given ones")
             yield from (Line(f"  {_describe_setting(setting)}") for setting in self.record.settings)
 
     def _show_unseen(self) -> Iterator[Block]:
@@ -169,8 +169,8 @@ class RecordedPreflightReport(PreflightReport):
     checkpoint: CheckpointKeys
     how_to_ask: ClassVar[Mapping[str, Words]] = {
         **_ASK,
-        "sources": words("what the sources have now: where the checkpoint is, {sources}", sources=_SOURCES),
-        "sink": words("which batches the sink has: where the checkpoint is, {sink}", sink=_SINK),
+        "sources": words("current offsets of the sources: where the checkpoint is, {sources}", sources=_SOURCES),
+        "sink": words("batches in the sink: where the checkpoint is, {sink}", sink=_SINK),
     }
 
     def document(self) -> Document:
@@ -183,7 +183,7 @@ def _describe_setting(setting: SettingOutlook) -> str:
         case SettingUse.SESSION:
             return f"{value}: takes effect"
         case SettingUse.SAME:
-            return f"{value}: as recorded"
+            return f"{value}: same as recorded"
         case SettingUse.RECORDED:
             return f"{value}: IGNORED, Spark silently keeps the recorded {setting.used}"
         case SettingUse.OLD_DEFAULT:

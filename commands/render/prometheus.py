@@ -29,12 +29,12 @@ _GAUGES = (
     _Gauge("readable", "Whether the checkpoint could be inspected.", lambda row: row.error is None),
     _Gauge(
         "restartable",
-        "Whether every forecast that the verdict rests on says that the query runs after its next start.",
+        "Whether the query runs after its next start, according to every forecast behind the verdict.",
         lambda row: None if row.outcome is None else row.outcome.runs,
     ),
     _Gauge(
         "batches_vanished",
-        "Whether the folders of a query that ran are there, and no batch is in them.",
+        "Whether the folders of a query that ran exist but contain no batch.",
         lambda row: None if row.error is not None else BATCHES_VANISHED.code in row.codes,
     ),
     _Gauge("latest_batch", "Id of the latest planned batch.", lambda row: row.latest_batch),
@@ -46,17 +46,17 @@ _GAUGES = (
     _Gauge("uncommitted_batches", "Planned batches without a commit.", lambda row: row.uncommitted),
     _Gauge("files", "Files of the checkpoint.", lambda row: row.files),
     _Gauge("size_bytes", "Size of all files of the checkpoint.", lambda row: row.size),
-    _Gauge("state_size_bytes", "Size of the state files, of all versions that are there.", lambda row: row.state_bytes),
+    _Gauge("state_size_bytes", "Size of the state files, including old versions.", lambda row: row.state_bytes),
     _Gauge(
         "snapshot_lag_versions",
-        "Versions after its newest snapshot that a partition of the state replays at the next start, at most.",
+        "Most versions that a state partition replays after its newest snapshot at the next start.",
         lambda row: row.snapshot_lag,
     ),
-    _Gauge("source_lag_offsets", "Kafka offsets that wait to be read (with --sources).", lambda row: row.lag),
-    _Gauge("deletable_bytes", "Files that no restart needs, as far as names and sizes say.", lambda row: row.deletable),
+    _Gauge("source_lag_offsets", "Unread Kafka offsets (with --sources).", lambda row: row.lag),
+    _Gauge("deletable_bytes", "Files that no restart needs, judging by names and sizes.", lambda row: row.deletable),
     _Gauge(
         "not_read_bytes",
-        "State that the next start loads, and that was not read completely.",
+        "State files that the next start loads but that were not read completely.",
         lambda row: None if row.not_read is None else row.not_read.bytes,
     ),
     _Gauge("replay_files", "Deltas and changelogs that the next start replays.", lambda row: row.replay_files),
@@ -82,13 +82,13 @@ def write_metrics(scan: Scan) -> Iterator[str]:
         ({"checkpoint": row.path, "name": row.name, "query_id": row.query_id or "", "kind": row.kind or ""}, 1)
         for row in scan.checkpoints
     ]
-    yield from _write_family("ckpt_checkpoint_info", "What the checkpoint is; always 1.", infos)
+    yield from _write_family("ckpt_checkpoint_info", "Facts about the checkpoint; always 1.", infos)
     findings = [
         ({"checkpoint": row.path, "severity": severity}, row.findings.get(severity, 0))
         for row in scan.checkpoints
         for severity in (Severity if row.error is None else ())
     ]
-    about = "What ckpt found, by severity; notes are no trouble."
+    about = "Findings of ckpt by severity; notes are harmless."
     yield from _write_family("ckpt_checkpoint_findings", about, findings)
     for gauge in _GAUGES:
         values = [

@@ -39,7 +39,7 @@ class _Pruned(Keys):
     kind: Annotated[
         PruneReason,
         "state of versions that no start needs; state that a task wrote and no commit names; SST files that no "
-        "snapshot names; what interrupted writes left; versions of a flow that no run uses",
+        "snapshot names; temporary files of interrupted writes; versions of a flow that no run uses",
     ]
     files: int
     bytes: int
@@ -55,13 +55,13 @@ class PruneDocument(
 ):
     """The document of ``ckpt prune``."""
 
-    needed: Annotated[bool, "there is something that could go"]
+    needed: Annotated[bool, "there are files to remove"]
     steps: Annotated[tuple[RemovalKeys, ...], "in order"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: the same; empty if there are none"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
     bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
-    in_sinks: Annotated[tuple[()], "always empty: no sink gets other rows than before"]
+    in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class PruneReport(ChangeReport[PrunePlan]):
 
     keys = PruneDocument
     done = "PRUNED {report.total}: {report.afterwards}, as before"
-    planned = "{report.total} can go; afterwards: {report.afterwards}, as now"
+    planned = "{report.total} can be removed; afterwards: {report.afterwards}, as now"
     verb = "PRUNE"
     stop = words("End the driver.")
     change = "pruning"
@@ -85,7 +85,7 @@ class PruneReport(ChangeReport[PrunePlan]):
     def own_part(self) -> Iterator[Block]:
         if self.plan.pruned:
             rows = ((pruned, _find_steps(self.plan, pruned)) for pruned in self.plan.pruned)
-            yield Heading("Space", "the backup takes as much, until you delete it")
+            yield Heading("Space", "the backup takes as much space until you delete it")
             yield Table(
                 tuple(
                     (f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), _WORDS[pruned.kind])

@@ -39,14 +39,14 @@ def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:
 def _name_outcome(new: RehearsedQuery, ran: str) -> tuple[str, Tone]:
     held = None if new.preflight is None or new.preflight.go else new.preflight.verdict
     if new.fails and new.again is not None and held is None:
-        why = f"its sources have no new rows, and it failed on those of batch {new.again}, which it read again"
+        why = f"its sources have no new rows, and it failed on the rows of batch {new.again}, which it read again"
         return f"NOT KNOWN TO START: {why}", Tone.WARNING
     if new.fails:
         return f"THE QUERY FAILS after {ran}", Tone.ERROR
     if not new.batches and new.end is RehearsalEnd.TIMEOUT:
         return "NOT TRIED: its first batch took too long, and was stopped", Tone.WARNING
     if not new.batches:
-        why = "its sources have no new rows, and no earlier ones that ckpt knows how to read again"
+        why = "its sources have no new rows, and ckpt cannot read earlier ones again"
         return f"NOT TRIED: {why}", Tone.WARNING
     if held is not None:
         return f"THE QUERY STARTS, BUT DO NOT START IT: {held}", Tone.ERROR
@@ -57,7 +57,7 @@ def _name_outcome(new: RehearsedQuery, ran: str) -> tuple[str, Tone]:
 
 def _show_result(rehearsal: Rehearsal) -> Iterator[Block]:
     new = rehearsal.new
-    rows = "" if new.again is None else f"; it read the rows of batch {new.again} again: its sources have no new ones"
+    rows = "" if new.again is None else f"; it reread batch {new.again} because its sources have no new rows"
     ran = f"{plural(len(new.batches), 'batch')} on a temporary copy, Spark {rehearsal.spark}{rows}"
     text, tone = _name_outcome(new, ran)
     yield Headline(text, tone)
@@ -82,7 +82,7 @@ def _show_next(rehearsal: Rehearsal) -> Iterator[Block]:
     if rehearsal.new.refused is not None:
         guide = Call("evolve", (rehearsal.checkpoint,)).but(from_query=Hole.OLD_QUERY, to=Hole.QUERY, plan=True)
         yield from show_call(
-            guide, words("See which options the change takes, what each costs, and try it with these.")
+            guide, words("See which options this change has and what each costs, and try it with these.")
         )
 
 

@@ -20,12 +20,12 @@ class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to reco
     """The document of ``ckpt relocate``."""
 
     needed: Annotated[bool, "operator metadata names schemas outside `to`"]
-    checkpoint: Annotated[CheckpointKeys, "in its current location, before anything was changed", of("inspection")]
+    checkpoint: Annotated[CheckpointKeys, "at its current location, before any change", of("inspection")]
     steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
     before: Annotated[tuple[RestartKeys, ...], "forecasts for its current location, without the steps"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are none"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
-    in_sinks: Annotated[tuple[()], "always empty: no sink gets other rows than before"]
+    in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
 
 
 @dataclass(frozen=True, slots=True)

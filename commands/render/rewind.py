@@ -25,11 +25,9 @@ class RewindDocument(
 ):
     """The document of ``ckpt rewind``."""
 
-    needed: Annotated[bool, "there are files of later batches, or the batch cannot be gone back to"]
+    needed: Annotated[bool, "there are files of later batches, or the query cannot go back to this batch"]
     table: Annotated[_TableKeys | None, "the version of `--to-sink-version`; null without"]
-    possible: Annotated[
-        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "batches that can be gone back to, judging by names"
-    ]
+    possible: Annotated[tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "possible targets, judging by names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class RewindReport(ChangeReport[RewindPlan]):
 
     keys = RewindDocument
     done = "REWOUND to batch {report.plan.to_batch}: {report.afterwards}"
-    planned = "afterwards the query stands as after batch {report.plan.to_batch}: {report.afterwards}"
+    planned = "afterwards the query is in its state after batch {report.plan.to_batch}: {report.afterwards}"
     verb = "REWIND"
     stop = words("End the driver.")
     change = "rewind"
@@ -62,19 +60,19 @@ class RewindReport(ChangeReport[RewindPlan]):
         table = self.plan.table
         if table is None or self.plan.waits_for is None:
             return ()
-        return (words("Run {statement} in a session of Spark.", statement=Code(table.statement)),)
+        return (words("Run {statement} in a Spark session.", statement=Code(table.statement)),)
 
     def own_part(self) -> Iterator[Block]:
         """Say what becomes of the table."""
         table = self.plan.table
         if table is None or self.receipt.undone or not self.plan.steps:
             return
-        how = "it has the rows of that version now"
+        how = "it now has the rows of that version"
         if not table.is_current:
-            how = "restored by ckpt" if self.plan.restores else "to be restored before this plan is applied"
+            how = "restored by ckpt" if self.plan.restores else "restore it before you apply this plan"
             if self.receipt.applied:
                 how = "restored"
-        yield Heading("Table", f"{table.name}, which had batch {table.batch} last; {how}")
+        yield Heading("Table", f"{table.name}, whose last batch was {table.batch}; {how}")
 
     def start(self) -> Advice:
         return start_anew(self.plan, self.rows)

@@ -35,28 +35,28 @@ starts_with stopped units refused written files bytes"""
 
 class _NewUnit(Keys, record=f"{_PLAN}RewrittenUnit", keys="unit rows partitions"):
     unit: UnitKeys
-    rows: Annotated[int | None, "that the new one has; null if nothing was written"]
+    rows: Annotated[int | None, "those of the new one; null if nothing was written"]
 
 
 class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     """The keys of both documents."""
 
     checkpoint: Annotated[CheckpointKeys, "the old one"]
-    batch: Annotated[int, "whose state the new one has"]
+    batch: Annotated[int, "the batch whose state the new one has"]
     provider: Annotated[str, "`hdfs` or `rocksdb`", of("new.provider")]
     partitions: Annotated[int, of("new.partitions")]
     format_version: Annotated[int, "state store checkpoint format", of("new.version")]
     planned_batch: Annotated[
         int | None,
-        "the batch that is planned and not committed, which a start runs first; null if there is none",
+        "the batch that is planned but not committed, which a start runs first; null if there is none",
         of("planned"),
     ]
-    settings: Annotated[Mapping[str, str], "the settings that are not as they were, name to new value", of("changed")]
+    settings: Annotated[Mapping[str, str], "the settings that changed, name to new value", of("changed")]
     starts_with: Annotated[
         tuple[str, ...],
         "Spark versions that can start the new one; before it is written, of those that can start the old one",
     ]
-    stopped: Annotated[tuple[str, ...], "Spark versions that can start the old one, and not the new one"]
+    stopped: Annotated[tuple[str, ...], "Spark versions that can start the old one but not the new one"]
     units: tuple[_NewUnit, ...]
     refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
 
@@ -64,8 +64,7 @@ class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
 class _RewrittenUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="dropped judged"):
     judged: Annotated[
         Literal["key", "row"] | None,
-        "what is left out as a whole: a key with everything that is kept for it, or a row; null if no key or "
-        "condition applies",
+        "the unit that is left out: a key with all its rows, or a row; null without a key list or condition",
     ]
 
 
@@ -91,27 +90,27 @@ class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
-    merged: Annotated[tuple[_MergedCheckpoint, ...], "of several old ones: each, in the order given; else empty"]
+    merged: Annotated[tuple[_MergedCheckpoint, ...], "of several old ones: each, in the given order; otherwise empty"]
     sources: Annotated[
         tuple[_MergedSource, ...], "likewise: the sources that the new query must have, in its order", of("new_sources")
     ]
     watermark_ms: Annotated[
         int | None,
-        "likewise: the lowest watermark, which the new one has; null of one old one",
+        "likewise: the lowest watermark, which the new one gets; null for one old one",
         lambda rewrite: min(rewrite.union.watermarks_ms) if rewrite.union else None,
     ]
     watermarks_differ: Annotated[
         bool,
-        "likewise: rows between the lowest and the highest, late before for some of the queries, are read",
+        "likewise: rows between the lowest and the highest are read; for some of the queries they were late before",
         lambda rewrite: rewrite.late_from_ms is not None,
     ]
     parts: Annotated[
-        tuple[_NewPart, ...], "of several new ones: each; the keys above are of the first one. Of one new one empty"
+        tuple[_NewPart, ...], "of several new ones: each; the keys above describe the first one. Empty for one new one"
     ]
 
     lost: Annotated[
         tuple[_LostPartition, ...],
-        "with `--salvage`: what cannot be read; its keys are new to the query",
+        "with `--salvage`: keys that cannot be read; they are new to the query",
         lambda rewrite: rewrite.salvage.lost if rewrite.salvage else (),
     ]
     read_again: Annotated[
@@ -128,14 +127,14 @@ class RewriteDocument(NewCheckpointDocument):
 
 
 class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"):
-    rows: Annotated[int | None, "that the new one has; null if it is refused"]
+    rows: Annotated[int | None, "those of the new one; null if it is refused"]
 
 
 class ImportDocument(NewCheckpointDocument):
     """The document of ``ckpt import-state``."""
 
     checkpoint: Annotated[CheckpointKeys, "CHECKPOINT"]
-    batch: Annotated[int, "after which the query continues"]
+    batch: Annotated[int, "the query continues after this batch"]
     units: tuple[_ImportedUnit, ...]
     export: Annotated[str, "as given"]
     export_query_id: Annotated[str | None, "of EXPORT; null if its manifest has none", of("exported_id")]
@@ -200,7 +199,7 @@ class RewriteReport(Report["Rewrite"]):
         union, merged = self.record.union, self.record.merged
         if union is None:
             return
-        yield Heading("Sources", "that the new query must have, in this order, each with a readStream of its own")
+        yield Heading("Sources", "that the new query must have, in this order, each with its own readStream")
         yield Table(
             tuple(
                 (
@@ -222,11 +221,11 @@ class RewriteReport(Report["Rewrite"]):
 
     def _show_versions(self) -> Iterator[Block]:
         rewrite = self.record
-        versions = f"Spark {', '.join(rewrite.starts_with)}" if rewrite.starts_with else "no version that is known"
+        versions = f"Spark {', '.join(rewrite.starts_with)}" if rewrite.starts_with else "no known version"
         unknown = (f for f in rewrite.inspection.counted if f.outcome is Outcome.UNKNOWN)
         doubts = ", ".join(sorted({finding.diagnosis.code for f in unknown for finding in f.because}))
         if doubts and not rewrite.starts_with:
-            text = f"Whether Spark reads its rows is not known ({doubts}): start it with a sink of its own first"
+            text = f"It is unknown whether Spark can read its rows ({doubts}): start it with a separate sink first"
             yield Heading("Started by", text)
             return
         stopped = f"; no longer by Spark {', '.join(rewrite.stopped)}, which can start CHECKPOINT"
@@ -254,20 +253,20 @@ class RewriteReport(Report["Rewrite"]):
             yield Item(f"operator {lost.operator}, partition {lost.partition}: {keys}; {lost.why}", 4, "  - ")
         yield from more(len(salvage.lost) - _SHOWN)
         if salvage.lost:
-            yield Item("to the query their keys are new: their next rows start from nothing", 2)
+            yield Item("their keys are new to the query: their next rows start from nothing", 2)
 
     def _show_planned(self) -> Iterator[Block]:
         planned = self.record.planned
         if planned is None:
             return
-        yield Heading(f"Batch {planned}", "planned and not committed: a start runs it first, over the same range")
+        yield Heading(f"Batch {planned}", "planned but not committed: a start runs it first, over the same offsets")
         match self.record.planned_state:
             case "written":
-                as_before = "" if self.record.new_id else ", so a start does what it would do on the old checkpoint"
+                as_before = "" if self.record.new_id else ", so a start does the same as on the old checkpoint"
                 text = f"its state is there too{as_before}"
             case "none":
                 nor = "" if self.record.salvage else "; nor would a start on the old checkpoint find it"
-                text = f"its state is not there{nor}"
+                text = f"its state is missing{nor}"
             case _:
                 text = str(BOOK.text("state_not_there", why=self._why_left_out, planned=planned))
         yield Item(text, 2)
@@ -296,7 +295,7 @@ class RewriteReport(Report["Rewrite"]):
             return kept if rewritten.rows is None else f"{plural(rewritten.rows, 'row')}; {kept}"
         if rewritten.rows is None:
             judged = self._name_judged(rewritten)
-            return f"each {judged} is judged by the condition" if self.record.where and judged else ""
+            return f"the condition is checked for each {judged}" if self.record.where and judged else ""
         return plural(rewritten.rows, "row") + (
             "" if rewritten.dropped is None else f", and {plural(rewritten.dropped, 'row')} left out"
         )
@@ -312,12 +311,12 @@ class RewriteReport(Report["Rewrite"]):
         rewrite = self.record
         yield Heading(
             "Settings",
-            "recorded in the new checkpoint, whatever the session says" if rewrite.changed else "as they were",
+            "recorded in the new checkpoint, whatever the session says" if rewrite.changed else "unchanged",
         )
         yield from bullets(f"{name} = {value}" for name, value in rewrite.changed.items() if name != CHECKPOINT_FORMAT)
         if CHECKPOINT_FORMAT in rewrite.changed or rewrite.new.version > 1:
             yield from bullets(
-                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set it in the session, Spark does not record it"]
+                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set it in the session; Spark does not record it"]
             )
 
     def _show_next(self) -> Iterator[Block]:
@@ -327,7 +326,7 @@ class RewriteReport(Report["Rewrite"]):
             return
         if rewrite.merged or rewrite.parts:
             start = BOOK.text("start_parts" if rewrite.parts else "start_merged")
-            steps = [run(_inspect(part), words("Look at the others too.")) for part in rewrite.parts[1:]]
+            steps = [run(_inspect(part), words("Check the others too.")) for part in rewrite.parts[1:]]
             yield Next((run(_inspect(rewrite), start), *steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
@@ -346,7 +345,7 @@ class RewriteReport(Report["Rewrite"]):
         """Say what has to be true of the new query of several old ones, or of the new queries of one."""
         if not self.record.written or not (self.record.merged or self.record.parts):
             return
-        yield Heading("Queries" if self.record.parts else "Query", "what has to be true of what is started")
+        yield Heading("Queries" if self.record.parts else "Query", "conditions on the queries to start")
         yield from bullets(self._list_of_parts() if self.record.parts else self._list_of_merged())
 
     def _list_of_merged(self) -> Iterator[str]:
@@ -359,11 +358,11 @@ class RewriteReport(Report["Rewrite"]):
         newest = inspection.checkpoint.offsets.newest
         yield str(BOOK.text("each_filters"))
         if any(source.type is SourceType.FILE for source in inspection.sources):
-            yield "none has the option cleanSource: one query would take away files that another has not read yet"
+            yield "none may have the option cleanSource: one query would remove files before another reads them"
         if newest is not None and newest.metadata is not None and newest.metadata.watermark_ms:
-            yield "if no row of a source passes the filter, the watermark of that query does not advance"
-        yield "each has its own query id: one Delta or Iceberg table takes all"
-        yield "a foreachBatch that writes with a txnAppId has another one in each"
+            yield "if no row of a source passes the filter, that query's watermark does not advance"
+        yield "each has its own query id: one Delta or Iceberg table accepts all"
+        yield "a foreachBatch that writes with a txnAppId has a different one in each"
         yield str(BOOK.text("one_continues_folder", batch=self.record.batch + 1))
 
     @property
@@ -374,9 +373,9 @@ class RewriteReport(Report["Rewrite"]):
     def _describe_sinks(self) -> str:
         """Describe how sinks take the new checkpoint."""
         if not self.record.new_id:
-            return "It keeps the query id of the old one, and its batch ids continue: to sinks it is the same query."
+            return "It keeps the query id of the old one, and its batch ids continue: sinks treat it as the same query."
         twice = f"; if it has batch {self.record.planned} of the old one, its rows are written again"
-        own = "It has its own query id: to a Delta or Iceberg table it is another query"
+        own = "It has its own query id: a Delta or Iceberg table treats it as another query"
         return f"{own}{'' if self.record.planned is None else twice}."
 
 
@@ -390,7 +389,7 @@ class ImportReport(RewriteReport):
 
     export: str
 
-    checked = "every row checked; read again, and as many"
+    checked = "every row checked; read again with the same count"
 
     def document(self) -> Document:
         return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)

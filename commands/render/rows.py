@@ -64,7 +64,7 @@ class UnitDocument(StateDocument):
     """The first keys of a document about one unit of state."""
 
     unit: UnitKeys
-    batch: Annotated[int, "the state is that as of this batch", of("moment.batch")]
+    batch: Annotated[int, "the state as of this batch", of("moment.batch")]
 
 
 _KEYS = "columns rows more partition foreign_snapshots"
@@ -92,8 +92,8 @@ class _Count(Keys):
 class CountsDocument(StateDocument):
     """The document of ``ckpt state count``."""
 
-    batch: Annotated[int, "the state is that as of this batch", of("moment.batch")]
-    units: Annotated[tuple[_Count, ...], "parts of the state that together hold what was asked for once"]
+    batch: Annotated[int, "the state as of this batch", of("moment.batch")]
+    units: Annotated[tuple[_Count, ...], "parts of the state that together contain the requested state exactly once"]
 
 
 class _UnitDiff(Keys, record="ckpt.state.native.diff:UnitDiff", keys="unit added removed changed rows"):
@@ -106,13 +106,13 @@ class DiffDocument(StateDocument):
     other: Annotated[StateOwnerKeys, "the checkpoint of the later state: the same, or another one"]
     from_batch: Annotated[int, of("before.batch")]
     to_batch: Annotated[int, of("after.batch")]
-    units: Annotated[tuple[_UnitDiff, ...], "parts of the state that fit the options"]
+    units: Annotated[tuple[_UnitDiff, ...], "parts of the state that match the options"]
 
 
 class SizesDocument(UnitDocument, record="ckpt.state.native.show:StateSizes", keys="columns keys partitions"):
     """The document of ``ckpt state keys``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the key, as in `ckpt state show`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "columns of the key, as in `ckpt state show`"]
 
 
 class RowsReport(Report["StateRows"]):
@@ -270,8 +270,8 @@ class _Read(Keys):
         Json, "the offset at which the batches begin; null for the beginning of the source", of("range.start")
     ]
     to: Annotated[Json, "the offset at which they end", of("range.end")]
-    amount: Annotated[int | None, "how far that is", lambda read: getattr(read.range.advance, "amount", None)]
-    unit: Annotated[str | None, "what the amount counts", lambda read: getattr(read.range.advance, "unit", None)]
+    amount: Annotated[int | None, "the size of that range", lambda read: getattr(read.range.advance, "amount", None)]
+    unit: Annotated[str | None, "the unit of the amount", lambda read: getattr(read.range.advance, "unit", None)]
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda read: getattr(read.range.advance, "new_partitions", 0)]
 
 
@@ -280,7 +280,7 @@ _HISTORY = "columns partition known_after first_rows rows events more unknown"
 
 
 class _Event(Keys, record="ckpt.state.native.history:KeyEvent", keys=_EVENT):
-    sources: Annotated[tuple[_Read, ...], "what the batches after `after_batch` up to `batch` read"]
+    sources: Annotated[tuple[_Read, ...], "the rows that the batches after `after_batch` up to `batch` read"]
 
 
 class HistoryDocument(UnitDocument, record="ckpt.state.native.history:StateHistory", keys=_HISTORY):
@@ -326,7 +326,7 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
 
 _CHANGES = {
     "watermark": "removed by the watermark",
-    "ttl": "removed, its time to live had ended",
+    "ttl": "removed because its time to live had ended",
     "query": "removed by the query",
 }
 
@@ -337,7 +337,7 @@ def _first_batch(event: "KeyEvent") -> int:
 
 def _show_limits(history: "StateHistory") -> Iterator[Block]:
     if history.known_after is not None:
-        text = f"The state of batches before {history.known_after} is not there any more: events are known after batch "
+        text = f"The state of batches before {history.known_after} no longer exists: events are known after batch "
         had = (
             "the key was not there" if not history.first_rows else f"there was {plural(len(history.first_rows), 'row')}"
         )
@@ -346,7 +346,7 @@ def _show_limits(history: "StateHistory") -> Iterator[Block]:
             yield tabulate_rows(history.first_rows)
     if history.unknown:
         unknown = ranges(history.unknown)
-        yield Item(f"The state after these batches cannot be read, so an event in them is known only later: {unknown}.")
+        yield Item(f"The state after these batches cannot be read, so an event in them shows up only later: {unknown}.")
 
 
 def _show_sources(history: "StateHistory") -> Iterator[Block]:

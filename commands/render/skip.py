@@ -24,12 +24,11 @@ _FILES = 10  # how many are named
 class _Source(ReadRangeKeys):
     reader_option: Annotated[
         Mapping[str, str],
-        "object: options of a reader that begin where the batch begins, all strings; empty if none says it",
+        "object: reader options that start where the batch begins, all strings; empty if none can",
     ]
     files: Annotated[
         Json,
-        "list: the files of a file source that are left out, as URIs; null for any other source, or if its log cannot "
-        "be read",
+        "list: the skipped files of a file source, as URIs; null for any other source, or if its log cannot be read",
     ]
 
 
@@ -48,7 +47,7 @@ class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="sk
     """The document of ``ckpt skip``."""
 
     needed: Annotated[bool, "the latest batch is not committed"]
-    skipped: Annotated[tuple[_Skipped, ...], "the batch that is left out"]
+    skipped: Annotated[tuple[_Skipped, ...], "the batch that is skipped"]
     replay: Annotated[tuple[()], "always empty: no row is read again"]
 
 
@@ -58,7 +57,7 @@ class SkipReport(ChangeReport[SkipPlan]):
 
     keys = SkipDocument
     done = "SKIPPED {report.batch}: the query {report.afterwards}"
-    planned = "{report.batch} counts as done without its rows; afterwards the query {report.afterwards}"
+    planned = "{report.batch} is marked as done and its rows are dropped; afterwards the query {report.afterwards}"
     verb = "SKIP"
     stop = words("End the driver.")
     change = "skip"
@@ -86,7 +85,7 @@ class SkipReport(ChangeReport[SkipPlan]):
 
     def next_if_refused(self) -> Iterator[Block]:
         look = call("inspect", self.plan.root).but(deep=bool(self.plan.inspection.checkpoint.stateful) or None)
-        return show_call(look, words("See what is there now."))
+        return show_call(look, words("Check the checkpoint's current state."))
 
     def start(self) -> Advice:
         start, sink = do(Do.START, words("Start the query in a new driver."), rows=self.rows), self.plan.sink

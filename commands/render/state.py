@@ -1,4 +1,4 @@
-"""The state of a page: what each operator keeps, and what of its settings the checkpoint decides."""
+"""The state on a page: what each operator keeps, and which settings the checkpoint overrides."""
 
 from collections.abc import Iterator, Sequence
 
@@ -59,7 +59,7 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
         yield Item(f"recorded here, overrides the session: {recorded}")
     if inspection.space.known:
         freed = size(inspection.space.known)
-        yield Item(words("{freed} could be deleted: {call:prune} plans it, and looks closer", freed=freed))
+        yield Item(words("{freed} could be deleted: {call:prune} plans this after a closer look", freed=freed))
     unread = _list_unread(inspection)
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
@@ -85,7 +85,7 @@ def _show_all(inspection: Inspection, state: StateInventory, *, unread_too: bool
         yield Item(words("rows not decoded: {--deep} compares them with their schemas and with one another"))
     if unread := _list_unread(inspection):
         more = f" and {len(unread) - 1} more" if unread[1:] else ""
-        yield Item(f"the storage did not let ckpt read {unread[0]}{more}: what follows is of the rest")
+        yield Item(f"the storage did not let ckpt read {unread[0]}{more}: the following describes the rest")
 
 
 def _list_unread(inspection: Inspection) -> list[str]:
@@ -199,7 +199,7 @@ def _describe_skew(store: Store) -> str:
     middle = median(sizes) if sizes else 0
     if not middle or max(sizes) < _SKEW * middle:
         return ""
-    return f" (the largest partition {max(sizes) / middle:.1f} times the median)"
+    return f" (the largest partition is {max(sizes) / middle:.1f} times the median)"
 
 
 def count_damaged(damages: Sequence[FileDamage]) -> str:

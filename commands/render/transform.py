@@ -68,11 +68,11 @@ class TransformDocument(DocumentKeys):
     key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows are one group", of("plan.shape.keys")] = ()
     variables: Annotated[tuple[_Variable, ...], "state variables of the new query", of("plan.variables")] = ()
     time_mode: Annotated[
-        TimeMode | None, "as recorded for transformWithState, otherwise what the state suggests", of("plan.time_mode")
+        TimeMode | None, "as recorded for transformWithState, otherwise as the state suggests", of("plan.time_mode")
     ] = None
     output_mode: Annotated[str | None, of("plan.output_mode")] = None
-    watermark_ms: Annotated[int | None, "rows up to it are left out; 0 for none", of("plan.watermark_ms")] = None
-    keys: Annotated[int | None, "how many were written; null for a plan"] = None
+    watermark_ms: Annotated[int | None, "rows up to it are dropped; 0 for none", of("plan.watermark_ms")] = None
+    keys: Annotated[int | None, "number of keys written; null for a plan"] = None
     files: Annotated[tuple[str, ...], "below `to`", _list_files] = ()
     fill_in: Annotated[
         tuple[str, ...],
@@ -141,7 +141,7 @@ def _show_headline(migration: TransformMigration) -> Iterator[Block]:
     how = "exactly after" if plan.handoff.exact else "after"
     where = f"a transformWithState query that continues {how} batch {plan.initial.moment.batch}"
     if migration.keys is None:
-        text = f"CAN BE WRITTEN, not written yet: {where}"
+        text = f"READY TO BE WRITTEN: {where}"
     else:
         text = f"WRITTEN: {where}, with the state of {plural(migration.keys, 'key')}"
     yield Headline(text, Tone.GOOD if plan.handoff.exact else Tone.WARNING)
@@ -180,7 +180,7 @@ def _show_files(migration: TransformMigration) -> Iterator[Block]:
 
 
 def _show_fill_in(migration: TransformMigration) -> Iterator[Block]:
-    yield Heading("Fill in", "what no checkpoint records")
+    yield Heading("Fill in", "values that no checkpoint records")
     names = ", ".join(to_fill_in(migration.plan))
     yield Item(f"{names}; prepare(), the options of the sources, the sink", 16, f"  {START}")
     ttl = [variable.name for variable in migration.plan.variables if variable.ttl]

@@ -44,7 +44,7 @@ class VerificationDocument(DocumentKeys, record=StateVerification, keys=_KEYS):
     loadable: Annotated[
         tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "the committed batches whose state can be loaded"
     ]
-    restart: Annotated[tuple[RestartKeys, ...], "the forecast, with what was seen"]
+    restart: Annotated[tuple[RestartKeys, ...], "the forecast, based on the files read"]
 
 
 class VerificationReport(Report[StateVerification]):
@@ -76,7 +76,7 @@ class VerificationReport(Report[StateVerification]):
         verification = self.record
         read = f"{plural(verification.files, 'file')}, {size(verification.bytes)}"
         if verification.damages:
-            yield Headline(f"DAMAGED: {count_damaged(verification.damages)}; every byte was read of {read}", Tone.ERROR)
+            yield Headline(f"DAMAGED: {count_damaged(verification.damages)}; every byte of {read} was read", Tone.ERROR)
         elif verification.unknown:
             yield Headline(f"NO DAMAGE FOUND in {read}; not all of it could be verified", Tone.NOTE)
         else:

@@ -45,8 +45,8 @@ class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="
     """The document of ``ckpt repair``."""
 
     needed: Annotated[bool, "something is wrong that a fix may help with"]
-    chosen: Annotated[FixName | None, "the way that the steps are", lambda plan: plan.chosen and plan.chosen.name]
-    ways: Annotated[tuple[_Way, ...], "all there are, cheapest first where they cost alike"]
+    chosen: Annotated[FixName | None, "the fix that the steps belong to", lambda plan: plan.chosen and plan.chosen.name]
+    ways: Annotated[tuple[_Way, ...], "all fixes, cheapest first where they cost alike"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class WaysReport(ChangeReport[RepairPlan]):
             yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
-            yield Heading("Other fixes", str(words("{--choose} takes one of them")))
+            yield Heading("Other fixes", str(words("use {--choose} to take one of them")))
             width = max(len(way.name) for way in others) + 4
             yield from (Item(_describe_cost(way), width, f"  {way.name}") for way in others)
 
@@ -118,10 +118,10 @@ class WaysReport(ChangeReport[RepairPlan]):
 class RepairDocument(ChangeDocument, record=AsyncRepairPlan, request="strategy needed"):
     """The document of ``ckpt repair-async``."""
 
-    strategy: Annotated[Literal["fill", "rewind"] | None, "the one chosen; null if there is no plan"]
+    strategy: Annotated[Literal["fill", "rewind"] | None, "the chosen one; null if there is no plan"]
     needed: Annotated[bool, "there is a gap that stops a synchronous start"]
     steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
-    replay: Annotated[tuple[ReplayKeys, ...], "rows that the log knows of and the next synchronous start reads again"]
+    replay: Annotated[tuple[ReplayKeys, ...], "logged rows that the next synchronous start reads again"]
 
 
 class RepairReport(ChangeReport[AsyncRepairPlan]):

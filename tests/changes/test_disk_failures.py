@@ -275,7 +275,7 @@ def test_a_log_folder_that_is_a_link_is_not_written_through(
     put_aside(checkpoint / linked, checkpoint / "elsewhere")
     before = facts(tmp_path)
     run = ckpt("repair-async", checkpoint, "--strategy", strategy, "--accept-replay", *words, "-o", "json")
-    assert f"{linked} is a symbolic link, and ckpt writes to" in refused(run)
+    assert f"{linked} is a symbolic link, and ckpt writes only to" in refused(run)
     assert run.json()["steps"] == run.json()["after"] == []
     assert facts(tmp_path) == before
 

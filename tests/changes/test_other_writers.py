@@ -32,7 +32,7 @@ def test_two_at_once(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         run = ckpt("repair-async", checkpoint, *NOW, "-o", "json")
-        assert "is being changed by another ckpt" in refused(run)
+        assert "another ckpt process is changing" in refused(run)
         assert facts(tmp_path) == before
     finally:
         os.close(handle)

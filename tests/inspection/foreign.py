@@ -56,16 +56,20 @@ TREES: dict[str, tuple[dict[str, bytes], tuple[str, ...], str]] = {
             "metadata": b'{"id":7,"name":"crawl"}',
         },
         ("",),
-        "no file in it is one of a checkpoint",
+        "it contains no checkpoint file",
     ),
-    "commits of a crawler": ({"commits/1": b"a1", "commits/2.json": b"{}"}, ("",), "no file in it"),
-    "offsets of a connector": ({"offsets/orders.offset": b"8"}, ("",), "no file in it"),
+    "commits of a crawler": ({"commits/1": b"a1", "commits/2.json": b"{}"}, ("",), "it contains no checkpoint file"),
+    "offsets of a connector": ({"offsets/orders.offset": b"8"}, ("",), "it contains no checkpoint file"),
+    "sources of a program": (
+        {"sources/main.c": b"int", "state/machine.c": b""},
+        ("",),
+        "it contains no checkpoint file",
+    ),
     "what a Mac adds to a zip": (
         {"__MACOSX/offsets/._0": b"\0\5\x16\7", "__MACOSX/commits/._0": b"\0\5\x16\7"},
         ("__MACOSX",),
-        "no file in it",
+        "it contains no checkpoint file",
     ),
-    "sources of a program": ({"sources/main.c": b"int", "state/machine.c": b""}, ("",), "no file in it"),
 }
 """Files; the folders of it that a user might give; what is said of each."""
 

@@ -67,8 +67,8 @@ def test_a_missing_part_is_found(lost: str, tmp_path: Path) -> None:
         "zip cut": "it lacks the end of a zip",
         "all": "there is no such folder",
         "emptied": "it has no snapshot (N.zip)",
-        "newest": "its checksum file is there, and it is not",
-        "empty list": "it is of an empty list, though files were found",
+        "newest": "its checksum file exists, but the file does not",
+        "empty list": "it belongs to an empty list, though files were found",
     }
     assert expected[lost] in detail
     assert refused_offers(checkpoint) == {}

@@ -63,7 +63,7 @@ def test_no_spark_of_apache_continues_auto_loader(tmp_path: Path, ckpt: Ckpt) ->
 
     assert {forecast.outcome for forecast in inspection.forecasts} == {Outcome.UNKNOWN}
     assert [rated.code for rated in inspection.troubles] == ["CKPT262"]
-    assert "Auto Loader, which only Databricks has" in inspection.verdict
+    assert "Auto Loader, which exists only on Databricks" in inspection.verdict
     held = ckpt("preflight", checkpoint)
     assert (held.exit_code, held.stdout[:5]) == (1, "HOLD:")
     for words in (["repair"], ["rewind", "--to-batch", "3"], ["prune"]):

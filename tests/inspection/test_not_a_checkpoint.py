@@ -59,7 +59,7 @@ def test_a_source_of_iceberg_in_an_object_store() -> None:
     memory = pytest.importorskip("fsspec").filesystem("memory")
     memory.pipe("/shop/sources/0/offsets/0", b'{"version":1,"snapshot_id":1}')
 
-    with pytest.raises(NotACheckpoint, match="an Iceberg source, whose checkpoint has to be two folders above it"):
+    with pytest.raises(NotACheckpoint, match="an Iceberg source, whose checkpoint should be two folders above it"):
         library.inspect("memory://shop/sources/0")
 
 

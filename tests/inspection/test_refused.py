@@ -92,7 +92,9 @@ def test_what_the_start_reads_makes_it_unknown(sample: str, path: str, code: int
     assert held.exit_code == 1
     assert [row["worst"]["code"] for row in rows] == [CODE]
     assert path in change.refusal(), "nothing is changed that was not read"
-    assert f"Nothing can be planned until it is read: `ckpt inspect {checkpoint}` judges the rest" in change.refusal()
+    assert (
+        f"Nothing can be planned until it is readable: `ckpt inspect {checkpoint}` judges the rest" in change.refusal()
+    )
     assert [step["do"] for step in document["next"]] == ["find-out", "put-back", "move"]
     assert document["next"][-1]["paths"] == [path]
 

@@ -172,7 +172,7 @@ def test_state_that_may_be_lost_is_part_of_the_verdict(ckpt: Ckpt) -> None:
     """No file tells a stateless query from one that lost its state; only the verdict is read by everybody."""
     for sample in ("damaged-missing-state", "stateless-3.5"):
         page = ckpt("inspect", f"sample_checkpoints/{sample}").stdout
-        assert "RESTARTS with new batch 6, if the query keeps no state\n" in page
+        assert "RESTARTS with new batch 6, if the query is stateless\n" in page
         assert "CKPT312" not in page
         assert "CKPT312" in ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").stdout
     for sample in ("async-kafka-4.2", "continuous-4.2", "aggregation-hdfs-4.2"):
@@ -199,7 +199,7 @@ def test_a_watermark_without_state_is_a_warning_until_the_query_is_known(ckpt: C
     (checkpoint / "offsets" / "9").write_text((checkpoint / "offsets" / "8").read_text().replace(":50,", ":60,"))
     looked = ckpt("inspect", checkpoint)
     assert (looked.exit_code, "CKPT328" in looked.stdout) == (1, True)
-    assert "if the query keeps no state" in looked.stdout
+    assert "if the query is stateless" in looked.stdout
     read = open_checkpoint(str(checkpoint))
     readiness = judge_start(read, PlannedStart())
     assert readiness.go
@@ -221,7 +221,7 @@ def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, c
     checkpoint = copy_of("aggregation-hdfs-4.2", *_WITHOUT_STATE)
     remove(checkpoint / "commits" / "9")
     advice = " ".join(ckpt("inspect", checkpoint).stdout.split("\nNext")[1].split())
-    assert "If batch 9 fails every time and the query keeps no state, see the plan" in advice
+    assert "If batch 9 fails every time and the query is stateless, see the plan" in advice
 
 
 _EDITS = {

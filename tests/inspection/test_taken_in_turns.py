@@ -92,7 +92,7 @@ def test_batch_0_is_held_against_where_its_source_began(topic: str, code: str, c
     page = " ".join(result.stdout.split())
     assert page.startswith("WILL NOT RESTART with failOnDataLoss")
     assert code in page
-    assert 'begins where this query did with startingOffsets {"a":{"0":1515}}' in page
+    assert 'starts where this query did with startingOffsets {"a":{"0":1515}}' in page
     assert ckpt("preflight", checkpoint).stdout.startswith("HOLD")
     assert f"from a/0=1515 to {topic}/0=9" in ckpt("offsets", "show", checkpoint).stdout
     (checkpoint / "sources" / "0" / "0").write_bytes(b"\0v1\n" + _topic(topic, 4).encode())
@@ -102,7 +102,7 @@ def test_batch_0_is_held_against_where_its_source_began(topic: str, code: str, c
 def test_a_skip_of_a_batch_that_goes_back_names_where_to_begin(ckpt: Ckpt, tmp_path: Path) -> None:
     checkpoint = _make(tmp_path / "a", [_topic("a", 153), _topic("a", 79)], committed=1)
     page = ckpt("skip", checkpoint, "--apply", "--grace", "0").stdout
-    assert "to a/0=79: a batch reads no row backwards" in page
+    assert "to a/0=79: a batch cannot read rows backwards" in page
     begin = ["offsets", "set", str(checkpoint), "--source", "0", "--to", _topic("a", 0)]
     assert f"ckpt {' '.join(begin[:-1])} '{begin[-1]}'" in " ".join(page.split())
     assert ckpt(*begin, "--accept-replay", "--apply", "--grace", "0").exit_code == 0
@@ -165,7 +165,7 @@ def test_offsets_of_spark_2_0_are_no_damage(ckpt: Ckpt, tmp_path: Path) -> None:
     assert 'fails at start: "Input length = 1"' in page
     for command in (["inspect"], ["repair"], ["repair", "--query-id", "00000000-0000-4000-8000-000000000001"]):
         page = " ".join(ckpt(command[0], tmp_path, *command[1:]).stdout.split())
-        assert "a new checkpoint: no version reads how far this query came" in page
+        assert "a new checkpoint: no version can read this query's position" in page
         assert not {"copy", "--query-id", "repair"} & set(page.split("Next", 1)[1].split())
 
 
@@ -182,4 +182,4 @@ def test_a_prune_says_in_english_that_the_start_is_unknown(ckpt: Ckpt, tmp_path:
     (checkpoint / "offsets" / ".2.11111111-1111-4111-8111-111111111111.tmp").touch()
     os.utime(checkpoint / "offsets" / ".2.11111111-1111-4111-8111-111111111111.tmp", (0, 1_600_000_000))
     page = ckpt("prune", checkpoint).stdout
-    assert "afterwards: unknown what a start will do" in " ".join(page.split())
+    assert "afterwards: the outcome of a start is unknown" in " ".join(page.split())

@@ -210,7 +210,7 @@ def test_a_topic_that_was_switched_is_named_and_did_not_go_back(ckpt: Ckpt, copy
     told = ckpt("inspect", checkpoint, "-o", "json").json()
     assert [one["code"] for one in told["findings"] if one["severity"] != "note"] == ["CKPT406"]
     page = " ".join(ckpt("inspect", checkpoint).stdout.split())
-    assert "topic renamed, where that had orders" in page
+    assert "topic renamed, but orders there" in page
     assert "WENT BACK" not in page
     assert " another topic " in page
 

@@ -120,7 +120,7 @@ def done(call: Call, number: int, place: Path) -> list[str]:
     (last,) = [words for words in steps if words and words[-1] == "--apply"]
     code, page = ckpt(*last[1:], "--grace", "0", "--backup", place / f"backup-{number}")
     assert code == 0, page
-    for batch in re.findall(r"put a file (\d+) that holds v1", " ".join(page.split())):
+    for batch in re.findall(r"put a file (\d+) that contains only the line v1", " ".join(page.split())):
         entry = place / "out" / "_spark_metadata" / batch
         if entry.parent.exists() and not entry.exists():
             entry.write_text("v1")

@@ -221,11 +221,11 @@ def test_a_plan_is_told_as_published_and_nothing_is_written(sample: str, tmp_pat
     words += ["--operator", str(OPERATORS[sample])] if sample in OPERATORS else []
     run = ckpt(*words, "-o", "json")
     if run.exit_code == 3:
-        assert "Spark reads since" in run.stderr
+        assert "Spark can read since" in run.stderr
         return
     assert run.exit_code == 1
     assert contract.disagreements(run.json(), "migrate transform-with-state") == []
-    assert "CAN BE WRITTEN" in ckpt(*words).stdout
+    assert "READY TO BE WRITTEN" in ckpt(*words).stdout
     assert not (tmp_path / "new").exists()
     assert everything(SAMPLES / sample) == before
 

@@ -101,7 +101,7 @@ def test_what_is_said_after_a_kill_makes_it_whole(
         assert (again.exit_code == 0) == (not left), again.stderr
         for path in unfinished:
             said = " ".join(pages[path].split())
-            assert f"Remove {path}, with every other checkpoint that the interrupted command was to write" in said
+            assert f"Remove {path}, and every other checkpoint that the interrupted command was to write" in said
         if left:
             for path in left:
                 shutil.rmtree(path)

@@ -15,7 +15,7 @@ from tests.support.places import SAMPLES
 from tests.support.remedies import remove
 from tests.support.spark.queries import QUERIES, start
 
-FAILED = "it may come from a start that failed"
+FAILED = "it may come from a failed start"
 
 
 def detail_of(checkpoint: Path, ckpt: Ckpt) -> str:
@@ -40,7 +40,7 @@ def test_a_batch_without_state_may_come_from_a_failed_start(sample: str, ckpt: C
     shutil.copyfile(checkpoint / "offsets" / str(latest), checkpoint / "offsets" / str(latest + 1))
     detail = detail_of(checkpoint, ckpt)
     assert f"state/ has none of version {latest + 2}: {FAILED}" in detail
-    assert "the range of the batch is fixed now" in detail
+    assert "the batch's offsets are now fixed" in detail
 
 
 @pytest.mark.parametrize("sample", ["aggregation-killed-hdfs-4.0", "aggregation-killed-changelog-4.3"])

@@ -84,7 +84,7 @@ def test_a_log_that_changed_after_the_first_start(
     for command in ("inspect", "repair"):
         page = " ".join(ckpt(command, top).stdout.split())
         assert "as usual" not in page
-        assert "batch ids count from 0 again" in page or command == "repair"
+        assert "batch ids restart at 0" in page or command == "repair"
 
 
 def test_it_is_first_in_a_scan_and_has_a_metric(tmp_path: Path, ckpt: Ckpt) -> None:

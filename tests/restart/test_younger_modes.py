@@ -13,7 +13,7 @@ from tests.restart.oracle.cases import younger
 from tests.restart.oracle.cases.model import delete_logs, write
 from tests.support.places import SAMPLES
 
-UNDOES = "Real-time mode wrote this checkpoint. A start in that mode deletes offsets/1"
+UNDOES = "Real-time mode wrote this checkpoint. A start in that mode deletes the uncommitted offsets/1"
 
 
 def test_an_aggregation_of_real_time_mode_is_not_damaged(ckpt: Ckpt) -> None:
@@ -89,7 +89,7 @@ def test_a_new_query_continues_after_an_epoch() -> None:
     handoff = library.handoff(str(SAMPLES / younger.CONTINUOUS))
     assert handoff.refused is None
     assert handoff.sources[0].options["startingOffsets"] == '{"orders":{"0":51,"1":49}}'
-    assert any("by continuous processing" in str(text) for text in (*handoff.doubts, *handoff.warnings))
+    assert any("continuous processing wrote it" in str(text) for text in (*handoff.doubts, *handoff.warnings))
 
 
 def test_an_entry_that_was_cut_off_is_found_in_the_log_of_a_named_source(ckpt: Ckpt, copy_of: CopyOf) -> None:

@@ -198,7 +198,7 @@ def test_more_rows_than_memory_are_refused_in_a_line(ckpt: Ckpt, monkeypatch: py
     monkeypatch.setattr("ckpt.tables.answers._read_rows", fill)
     run = ckpt("sql", "FROM range(3)", ASYNC)
     assert (run.exit_code, run.stdout) == (3, "")
-    assert run.stderr == "ckpt: there is not enough memory on this machine for the answer\n"
+    assert run.stderr == "ckpt: this machine does not have enough memory for the answer\n"
 
 
 def test_a_batch_after_a_gap_begins_nowhere_that_is_known(ckpt: Ckpt, connection: Any) -> None:

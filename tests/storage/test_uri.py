@@ -73,7 +73,7 @@ def test_a_file_uri_and_its_path_read_the_same_through_a_folder_named_in_another
         ("nosuch://bucket/x", {}, "nosuch:// is unknown"),
         ("s3://", {}, "names no bucket"),
         ("gs:///x", {}, "names no bucket"),
-        ("abfss://container/x", {}, "no Azure account is named"),
+        ("abfss://container/x", {}, "the Azure account is missing"),
         ("/tmp", {"region": "x"}, "`storage_options` region is unknown for a local path"),
         ("s3://bucket/x", {"regoin": "x"}, "`storage_options` regoin is unknown for s3://; known are .*region"),
         ("s3://bucket/x?regoin=x", {}, "`storage_options` regoin is unknown for s3://"),
@@ -150,7 +150,7 @@ def test_without_the_optional_packages_the_cure_is_to_install_them(monkeypatch):
 
     with pytest.raises(StorageError, match=r"needs another package: .*pip install .*\[hdfs\]'"):
         open_storage("hdfs://host/x")
-    with pytest.raises(UsageError, match="memory:// is unknown to ckpt itself: check it, or pip install fsspec"):
+    with pytest.raises(UsageError, match="ckpt itself does not know memory://: check it, or pip install fsspec"):
         open_storage("memory://x")
 
     monkeypatch.setenv("HADOOP_HOME", "/nowhere")

@@ -188,7 +188,7 @@ def test_a_scan_of_many_has_pages_of_the_worst(ckpt: Ckpt, monkeypatch: pytest.M
     page = ckpt("scan", *CHECKPOINTS, "-o", "html").stdout
     warned, bad, good = (str(Path(path).absolute()) for path in CHECKPOINTS)
     assert re.findall(r'<a href="#[^"]+">([^<]+)</a>', page) == [bad, warned]
-    assert "The first 2 names lead to a page; <code>ckpt inspect</code> prints those of the others." in page
+    assert "Only the first 2 names have a page; <code>ckpt inspect</code> prints those of the others." in page
     assert f">{good}</td>" in page.partition("<summary>")[2]
 
     monkeypatch.setattr("ckpt.inspection.scan.scan._PRESENTED_LENGTH", 0)

@@ -29,7 +29,7 @@ def advise_instead(plan: RepairPlan) -> Advice:
         this = BOOK.text("id_of_only_query") if not is_proven else BOOK.text("id_proven", file=sidecar(METADATA))
         return advise(run(once_more.but(query_id=plan.found_id), this))
     if plan.lacks_id:
-        write = run(once_more.but(query_id=Hole.ID), words("Write metadata again with the old id."))
+        write = run(once_more.but(query_id=Hole.ID), words("Rewrite metadata with the old id."))
         return advise(do(Do.FIND_OUT, BOOK.text("query_id"), METADATA), write)
     if plan.instead or not errors:
         return plan.instead or inspection.advice.without_repairs()

@@ -66,7 +66,7 @@ def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     """
     checkpoint = inspection.checkpoint
     if checkpoint.stateful:
-        raise NoWay("the query keeps state, and state files of later batches would be loaded later without an error")
+        raise NoWay("the query is stateful, and state files of later batches would later be loaded without an error")
     offsets, logged = checkpoint.offsets, _find_newest_readable(checkpoint)
     end = None if _has_batches_above(checkpoint, logged) else offsets.readable(logged)
     for batch_id in reversed(offsets.ids):
@@ -148,7 +148,7 @@ def _explain_fill(
         why = str(BOOK.text("run_from_origin", latest=latest, origin=origin))
     if above:
         replay.append(Replay(latest + 1, source_ranges(offsets.readable(latest), None), finished=True))
-        why = f"batch {latest} is the newest whose offsets can be read; {why}"
+        why = f"batch {latest} is the newest with readable offsets; {why}"
     return tuple(replay), why
 
 

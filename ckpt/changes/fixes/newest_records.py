@@ -47,14 +47,14 @@ def draft_real_time(storage: Storage, inspection: Inspection) -> Iterator[Draft]
     if commit is None:
         raise NoWay("no commit can be read")
     if checkpoint.state is not None or checkpoint.stateful is not False:
-        see = run(call("migrate_real_time", checkpoint.uri), words("See how the query goes over to real-time mode."))
-        raise NoWay("the query keeps state, or may keep some", advise(see))
+        see = run(call("migrate_real_time", checkpoint.uri), words("See how to switch the query to real-time mode."))
+        raise NoWay("the query is stateful, or may be", advise(see))
     if commit.version >= _VERSION:
-        raise NoWay(f"{COMMITS}/{committed} has version {commit.version} already")
+        raise NoWay(f"{COMMITS}/{committed} already has version {commit.version}")
     path = f"{COMMITS}/{committed}"
     data = format_commit_log(replace(commit, version=_VERSION, next_watermark_ms=commit.next_watermark_ms or 0))
     steps = tuple(plan_writing(storage, checkpoint.listing, path, data))
-    does = f"{path} gets version {_VERSION}, after which real-time mode of Spark 4.3 continues"
+    does = f"{path} gets version {_VERSION}, from which real-time mode of Spark 4.3 continues"
     yield Draft(does, Cost.NOTHING, steps, warnings=(STOP_FIRST,))
 
 
@@ -63,7 +63,7 @@ def _refuse_without_start(_: Inspection, after: Inspection) -> str | None:
     return (
         None
         if start.forecasts[0].outcome.runs
-        else f"as it is, the query {start.verdict[:1].lower()}{start.verdict[1:]}"
+        else f"without changes, the query {start.verdict[:1].lower()}{start.verdict[1:]}"
     )
 
 
@@ -76,7 +76,7 @@ def draft_provider(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     checkpoint = inspection.checkpoint
     recorded = checkpoint.conf.get(settings.PROVIDER_CLASS)
     if recorded is None or is_known_provider(recorded):
-        raise NoWay("the newest offsets record no provider but Spark's own")
+        raise NoWay("the newest offsets record Spark's own provider")
     shown = _CLASSES.get(checkpoint.state.provider) if checkpoint.state is not None else None
     if shown is None:
         raise NoWay("no state file has the layout of one of Spark's providers")
@@ -93,7 +93,7 @@ def draft_provider(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         BOOK.text("only_by_names", recorded=quoted(recorded, 80), name=name),
         words("Older offsets keep the other class: a rewind to them needs this fix again."),
     )
-    does = f"the newest offsets record Spark's {name}, whose layout the state files have"
+    does = f"the newest offsets record Spark's {name}, which matches the layout of the state files"
     yield Draft(does, Cost.NOTHING, tuple(steps), warnings=warnings)
 
 
@@ -105,9 +105,9 @@ def draft_micro_batches(storage: Storage, inspection: Inspection) -> Iterator[Dr
     committed = checkpoint.commits.latest
     log = checkpoint.offsets.readable(committed)
     if committed is None or log is None:
-        raise NoWay("no epoch is committed and has offsets that can be read")
+        raise NoWay("no epoch is committed and has readable offsets")
     if not isinstance(offset_of(log, 0), KafkaOffset):
-        raise NoWay("only a Kafka source has the same offsets in micro-batches: this one is another")
+        raise NoWay("only a Kafka source has the same offsets in micro-batches, and this source is not Kafka")
     path = f"{OFFSETS}/{committed}"
     info = checkpoint.listing.info(path)
     written_ms = info.mtime_ms if info is not None else None

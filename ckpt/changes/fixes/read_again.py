@@ -51,7 +51,7 @@ def _draft_rewind(replayed: Replayed, storage: Storage, inspection: Inspection) 
             cost = Cost.MAY_LOSE if again.loses else Cost.FINISHED_AGAIN if again.repeats else Cost.UNFINISHED_AGAIN
             yield Draft(
                 f"back to {f'batch {again.kept}' if again.kept >= 0 else 'the beginning'}: batch {again.kept + 1} "
-                + ("runs again over its range" if again.same else "gets a new range"),
+                + ("runs again over its old offsets" if again.same else "gets new offsets"),
                 cost,
                 plan.steps,
                 again.newest - again.kept,
@@ -78,7 +78,7 @@ def draft_read_again(storage: Storage, inspection: Inspection) -> Iterator[Draft
     finished = [i for i in reversed(offsets.ids) if commits.ids and i <= commits.ids[-1] and top - _MOST <= i < top]
     origins = [i for i in finished if not isinstance(offsets.entries.get(i), Unreadable)]
     if not origins:
-        raise NoWay("none of the newest finished batches has offsets that can be read")
+        raise NoWay("none of the newest finished batches has readable offsets")
     if all(reasons := [name_lost_part(checkpoint, i) for i in origins]):
         raise NoWay(str(reasons[0]))
     origins = [i for i, reason in zip(origins, reasons, strict=True) if reason is None]

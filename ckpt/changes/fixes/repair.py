@@ -121,16 +121,16 @@ def repair(
     sink: str | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RepairPlan]:
-    """All that ``ckpt repair`` does: the fixes and the plan of one; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt repair`` does; return the plan, with all fixes, and its receipt. By default it only plans.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        query_id: The id of the query, a UUID, where ``metadata`` is lost.
-        choose: Which way; by default the recommended one.
-        leftovers: Remove what harms no start too: temporary files, checksums that match no file, added white space.
+        query_id: The query's id, a UUID, if ``metadata`` is lost.
+        choose: The fix to use; by default the recommended one.
+        leftovers: Also remove what harms no start: temporary files, checksums that match no file, added white space.
         spark: The Spark versions that the query may be started with; none named is all.
-        sink: The place that the query writes to, as ``inspect`` takes it: costs are then those in that sink.
+        sink: The query's sink, as for ``inspect``: costs are then those in that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``ApplyOptions``.
 
     Raises:
@@ -199,7 +199,7 @@ def plan_repairs(
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned if advised or way.cost is None)
     possible = [way for way in ways if way.cost is not None]
     if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
-        why = f"a repair does not help with what ckpt found: {inspection.trouble_names}"
+        why = f"a repair does not help with these findings: {inspection.trouble_names}"
         if inspection.sound:
             why = "a start finds everything it needs" + (AS_FAR_AS_NAMES if inspection.not_read else "")
         return replace(blank, needed=False, why=why)
@@ -207,7 +207,7 @@ def plan_repairs(
     ways = tuple(replace(way, recommended=way.name is preferred and way.name not in ONLY_IF_CHOSEN) for way in ways)
     chosen = next((way for way in ways if way.name is (choose or preferred)), None)
     if chosen is None and choose is not None:
-        raise UsageError.of("{--choose=}: there is {names}", choose=choose, names=", ".join(way.name for way in ways))
+        raise UsageError.of("{--choose=}: choose {names}", choose=choose, names=", ".join(way.name for way in ways))
     if chosen is None:
         refusals = join(dict.fromkeys(plain(way.plan.refused or "") for way in ways), "; ")
         instead = next((way.plan.instead for way in ways if way.plan.instead), None)

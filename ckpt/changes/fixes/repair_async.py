@@ -53,14 +53,14 @@ def repair_async(
     sink: str | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[AsyncRepairPlan]:
-    """All that ``ckpt repair-async`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt repair-async`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        strategy: ``fill``, ``rewind`` or ``auto``, which picks the one that reads less again.
+        strategy: ``fill``, ``rewind`` or ``auto``, which picks the one that rereads less.
         spark: The Spark versions that the query may be started with, as ``"4.2"``; none named is all.
-        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
+        sink: The query's sink, as for ``inspect``: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier repair; see ``ApplyOptions``.
 
     Raises:

@@ -71,16 +71,16 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
     leftovers = find_temporary_files(listing) if temporary else ()
     removed = {
-        "remove names that Spark takes for batches": odd_names,
-        "remove state schemas that cannot be read, which Spark writes again": schemas,
-        "remove operator metadata that cannot be read, which Spark writes again": described,
+        "remove names that Spark reads as batches": odd_names,
+        "remove unreadable state schemas, which Spark rewrites": schemas,
+        "remove unreadable operator metadata, which Spark rewrites": described,
     }
     sidecar_steps = tuple(FileStep(path, storage.read(path), None) for path in sidecars)
     respaced = [path for path, added in checkpoint.respaced.items() if added.read or temporary]
     without = (plan_writing(storage, listing, path, drop_white_space(storage.read(path))) for path in respaced)
     every = (
         Tidied(
-            "take off white space that Spark did not write",
+            "remove white space that Spark did not write",
             tuple(chain.from_iterable(without)),
             proven=all(checkpoint.respaced[path].proven for path in respaced),
         ),
@@ -109,7 +109,7 @@ def put_back_renamed(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, 
         steps.append(FileStep(path, None, whole, name if whole == data else None, name))
         steps += plan_removals(storage, checkpoint.listing, odd_names & {name})
     names = ", ".join(f"{path} from {name}" for path, name in checkpoint.renamed.items())
-    return (Tidied(f"write again, as checksums prove, {names}", tuple(steps), proven=True),) if steps else ()
+    return (Tidied(f"rewrite {names}, as checksums prove", tuple(steps), proven=True),) if steps else ()
 
 
 def move_up(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, ...]:
@@ -127,7 +127,7 @@ def move_up(checkpoint: Checkpoint, storage: Storage) -> tuple[Tidied, ...]:
         (target for target, path in nested.items() if contents.get(target, contents[path]) != contents[path]), None
     )
     if other is not None:
-        raise NoWay(f"{nested[other]} belongs in the place of {other}, which is another file")
+        raise NoWay(f"{nested[other]} belongs where {other} is, which is a different file")
     made = (FileStep(at, None, contents[path], path, path) for at, path in nested.items() if at not in contents)
     steps = (*made, *(FileStep(path, contents[path], None) for path in nested.values()))
     what = "move state up out of nested folders, such as"
@@ -222,7 +222,7 @@ def _write_metadata(checkpoint: Checkpoint, storage: Storage, query_id: str | No
     try:
         text = str(UUID(query_id))
     except ValueError:
-        raise UsageError.of("{--query-id=} is not a UUID, as Spark's query ids are", query_id=query_id) from None
+        raise UsageError.of("{--query-id=} is not a UUID, but Spark's query ids are", query_id=query_id) from None
     if is_query_id(checkpoint.query_id or ""):
         raise UsageError(BOOK.text("other_id", query_id=query_id, recorded=checkpoint.query_id))
     yield from plan_writing(storage, checkpoint.listing, METADATA, build_metadata(text))

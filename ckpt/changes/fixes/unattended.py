@@ -35,7 +35,7 @@ _MOST = 3  # fixes one after the other: tidying and a log, and a relocation
 class AppliedFix:
     """A fix that was applied."""
 
-    fix: Annotated[str, "as `ways[].name` of `ckpt repair` names it, or `relocate`"]
+    fix: Annotated[str, "as in `ways[].name` of `ckpt repair`, or `relocate`"]
     does: Annotated[str, "for people; its words are not fixed"]
     backup: Annotated[str, "the folder with the original files"]
     steps: tuple[FileStep, ...]
@@ -115,10 +115,10 @@ def _find_reason_to_leave(readiness: Readiness) -> str | None:
     if any(hold.finding.diagnosis is diagnoses.starting.SECOND_DRIVER for hold in readiness.holds):
         return "something is writing to the checkpoint"
     if any(source.outcome is SourceOutcome.UNKNOWN for source in inspection.live):
-        return "a source that was asked about did not say what it has"
+        return "a source that was asked did not report its offsets"
     sink = inspection.sink
     if sink is not None and sink.outcome is SinkOutcome.UNKNOWN and not sink.log.keeps_no_ids:
-        return "the sink that was asked about did not say which batches it has"
+        return "the sink that was asked did not report its batches"
     if inspection.checkpoint.offsets.latest is None:
         return "no batch is planned here, so there is nothing that a fix could keep"
     return None
@@ -147,7 +147,7 @@ def _plan_fixes(storage: Storage, readiness: Readiness) -> tuple[list[AppliedFix
             after = inspect_changed(storage, blank.inspection, steps, versions, opened_as)
             done = replace(blank, steps=steps, inspection_after=after, opened_as=opened_as, rows=RowCost.NONE)
             return fixes, done.if_possible()
-    return fixes, blank.refusing(f"fixes that touch no row do not suffice: {left.verdict}")
+    return fixes, blank.refusing(f"fixes that touch no row are not enough: {left.verdict}")
 
 
 def _choose_fix(storage: Storage, versions: Sequence[Spark], sink: SinkLog | None) -> tuple[str, ChangePlan]:
@@ -164,14 +164,14 @@ def _choose_fix(storage: Storage, versions: Sequence[Spark], sink: SinkLog | Non
         moved = checkpoint.state.moved_schemas if checkpoint.state else ()
         original = next((path for path in moved if path not in checkpoint.lost_schemas), None)
         if original is not None:
-            reason = f"relocate is for what was moved, and this may be a copy: {one_line(original)} may be there still"
+            reason = f"relocate is for moved checkpoints, but this may be a copy: {one_line(original)} may still exist"
             return "", repairs.refusing(f"{reason}, and two starts of one query write its rows twice")
         return relocation.command, replace(relocation, why=relocation.why or "record where the state schemas are now")
     chosen = repairs.chosen
     if repairs.refused is not None:
         return "", repairs
     if chosen is None:
-        return "", repairs.refusing("no repair and no relocation that touches no row helps")
-    rows = {RowCost.AGAIN: "reads rows again", RowCost.LEFT_OUT: "may leave rows out"}
+        return "", repairs.refusing("no repair and no relocation helps without touching rows")
+    rows = {RowCost.AGAIN: "reads rows again", RowCost.LEFT_OUT: "may skip rows"}
     effect = rows.get(chosen.plan.rows, "is not proven to touch no row")
-    return "", repairs.refusing(f"the fix that helps, {chosen.name.value}, {effect}: a person decides")
+    return "", repairs.refusing(f"the fix that helps, {chosen.name.value}, {effect}: a person must decide")

@@ -40,7 +40,7 @@ def draft_commit(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     if known is not None:
         path = f"{COMMITS}/{known[0]}"
         steps = tuple(plan_writing(storage, inspection.checkpoint.listing, path, known[1]))
-        yield Draft(f"{path} is written as its checksums prove that it was", Cost.NOTHING, steps, proven=True)
+        yield Draft(f"{path} is written with the content that its checksums prove", Cost.NOTHING, steps, proven=True)
 
 
 def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] | None:
@@ -55,7 +55,7 @@ def find_commit(checkpoint: Checkpoint, storage: Storage) -> tuple[int, bytes] |
     if before is None:
         raise NoWay(f"{COMMITS}/{latest - 1}, which {path} repeats, is missing or cannot be read")
     if checkpoint.listing.info(sidecar(path)) is None:
-        raise NoWay(f"{sidecar(path)}, which would prove what was in {path}, is missing")
+        raise NoWay(f"{sidecar(path)}, which would prove the content of {path}, is missing")
     checksums = parse_hadoop_sidecar(sidecar(path), storage.read(sidecar(path)))
     ids = before.state_unique_ids and _order_next_ids(checkpoint, before.state_unique_ids, latest)
     for watermark in _possible_watermarks(checkpoint, latest, before):
@@ -81,7 +81,7 @@ def _order_next_ids(checkpoint: Checkpoint, ids: UniqueIds, latest: int) -> Uniq
     for store in find_store_partitions(checkpoint.listing, provider):
         written = _find_ids(store, latest + 1)
         if len(written) != 1:
-            raise NoWay(f"{store.folder} has {len(written)} files of version {latest + 1}, and the commit named one")
+            raise NoWay(f"{store.folder} has {len(written)} files of version {latest + 1}, but the commit named one")
         following |= dict.fromkeys(_find_ids(store, latest), *written)
     return rename_ids(
         ids, following, (f"the state file with the id {{}}, which {COMMITS}/{latest - 1} names, is missing")
@@ -125,7 +125,7 @@ def draft_offsets(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         written = json.dumps({"logOffset": entry + batch - origin}, separators=(",", ":")).encode()
         steps += plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", head + b"\n" + written, source)
     paths = f"{OFFSETS}/{first}" if first == last else f"{OFFSETS}/{first} to {OFFSETS}/{last}"
-    does = f"{paths} as the log of the file source shows: each batch of this query reads one entry"
+    does = f"{paths} are written from the log of the file source: each batch of this query reads one entry"
     draft = Draft(does, Cost.NOTHING, tuple(steps))
     if last not in commits:
         files = SourceRange(0, {"logOffset": end - 1}, {"logOffset": end})

@@ -20,7 +20,7 @@ _SAME_NAME = "another checkpoint has the same name: commit them separately, with
 class CommittedGroup:
     """The consumer group of one checkpoint."""
 
-    path: Annotated[str, "of the checkpoint, as `ckpt inspect` takes it"]
+    path: Annotated[str, "of the checkpoint, as for `ckpt inspect`"]
     group: Annotated[str, "of consumers"]
     positions: Annotated[Mapping[str, Mapping[str, int]], "object: the next offset by topic and partition"]
     refused: Annotated[str | None, "why nothing was committed"]
@@ -54,22 +54,22 @@ def offsets_commit(
     jobs: int | None = None,
     watcher: Callable[[int, int], None] | None = None,
 ) -> OffsetsCommit:
-    """Commit where each query continues in Kafka to a consumer group of its own, for tools that show lag.
+    """Commit the Kafka offsets of each query to its own consumer group, for tools that show lag.
 
-    A query reads its own checkpoint and no group, so nothing of it changes. Checkpoints are only read.
+    Queries read their checkpoints and no consumer group, so they are not affected. Checkpoints are only read.
 
     Args:
         roots: Local paths or URIs, of a checkpoint or of any folder above checkpoints.
-        group: A group is called like this and the name of its checkpoint. A group that somebody else has
-            committed to, or that has members, is refused.
+        group: Prefix of the group names; the checkpoint's name follows. A group with members, or with commits from
+            somebody else, is refused.
         source_options: Options of a Kafka reader as Spark calls them, at least ``kafka.bootstrap.servers``.
         storage_options: For the file system of the URIs.
-        depth: How many levels below a root are searched; 0 is the root alone, None is all.
-        jobs: How many processes look at checkpoints, at most; by default one for each core.
-        watcher: Called after each checkpoint with how many are done, and of how many.
+        depth: How many levels below a root to search; 0 is only the root, None is all.
+        jobs: How many processes inspect checkpoints, at most; by default one per core.
+        watcher: Called after each checkpoint with the number done and the total.
 
     Raises:
-        UsageError: ``depth`` or ``jobs`` is out of range, or the options of Kafka cannot be used, or are missing.
+        UsageError: ``depth`` or ``jobs`` is out of range, or Kafka options are unusable or missing.
 
     >>> ckpt.offsets_commit("sample_checkpoints/kafka-4.2", group="lag-", source_options={})
     Traceback (most recent call last):

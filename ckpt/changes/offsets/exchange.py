@@ -49,8 +49,8 @@ class Position:
     range: SourceRange  # that the batch reads; its start is None at the beginning of the source, or if not known
     rows: Annotated[
         int | None,
-        "how many rows the batch reads, where that is certain: offsets of Kafka have gaps, versions and log entries "
-        "hold any number of rows",
+        "how many rows the batch reads, if certain: Kafka offsets have gaps, versions and log entries have any number "
+        "of rows",
     ]
     options: Mapping[str, str] = field(default_factory=dict)  # of ``DataStreamReader``; empty where none says it
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
@@ -95,7 +95,7 @@ def offsets_show(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI.
-        batch: The batch; by default the newest whose offsets can be read.
+        batch: The batch; by default the newest with readable offsets.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint cannot be read.
@@ -135,7 +135,7 @@ def _refuse(checkpoint: Checkpoint, batch: int | None) -> str | None:
     if checkpoint.kind is Kind.CONTINUOUS:
         return OF_EPOCHS
     if batch is None:
-        return "offsets/ has no file that can be read" if offsets.ids else "no batch was ever planned"
+        return "offsets/ has no readable file" if offsets.ids else "no batch was ever planned"
     if batch not in offsets:
         there = f"; the oldest batch there is {offsets.ids[0]}, the newest {offsets.ids[-1]}" if offsets.ids else ""
         return f"there is no {OFFSETS}/{batch}{there}"
@@ -181,13 +181,13 @@ def _warn(inspection: Inspection, batch: int, *, newest: bool, committed: bool) 
     checkpoint = inspection.checkpoint
     latest = checkpoint.offsets.latest
     if newest and latest is not None and latest != batch:
-        yield f"{OFFSETS}/{latest} cannot be read: this is batch {batch}, the newest that can"
+        yield f"{OFFSETS}/{latest} cannot be read: this is batch {batch}, the newest readable one"
     if batch and checkpoint.offsets.readable(batch - 1) is None:
         yield f"the log does not say where batch {batch} begins: {OFFSETS}/{batch - 1} is missing or cannot be read"
     if not committed and batch == latest:
         yield str(BOOK.text("reader_after", batch=batch))
     if inspection.written_by.may_read_event_hubs and any(view.kind.like_event_hubs for view in inspection.sources):
-        yield "offsets of Azure Event Hubs look like those of Kafka, and its reader takes other options"
+        yield "offsets of Azure Event Hubs look like those of Kafka, but its reader takes other options"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ class ImportPlan(OffsetsPlan):
 
 
 def offsets_export(checkpoint: Location, *, storage_options: Mapping[str, str] | None = None) -> Positions:
-    """Find the offsets after the newest committed batch, whose ``document`` is what ``offsets_import`` takes.
+    """Find the offsets after the newest committed batch; their ``document`` is the input of ``offsets_import``.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
@@ -220,7 +220,7 @@ def offsets_export(checkpoint: Location, *, storage_options: Mapping[str, str] |
     if committed is None:
         return replace(positions, sources=(), refused="no batch is committed")
     positions = find_positions(storage, committed)
-    later = f"batches after {committed} were planned but not committed: the document says where batch {committed} ends"
+    later = f"batches after {committed} were planned but not committed: the document gives the end of batch {committed}"
     return replace(positions, warnings=(*positions.warnings, later))
 
 
@@ -234,15 +234,15 @@ def offsets_import(
     spark: Sequence[Spark | str] = (),
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[ImportPlan]:
-    """All that ``ckpt offsets import`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt offsets import`` does; return the plan and its receipt. By default it only plans.
 
     Args:
-        checkpoint: The one whose next batch is to begin there: a path, any URI that ``open_checkpoint`` opens, or a
+        checkpoint: The checkpoint to change: a path, any URI that ``open_checkpoint`` opens, or a
             ``Checkpoint``.
         document: The ``document`` of ``offsets_export``, or its text as JSON; needed without ``undo``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        topic: Topics of Kafka in the document, and what they are called now.
-        expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
+        topic: Kafka topics in the document, with their new names.
+        expect_batch: The batch whose end changes, as shown by a plan; refused if it is not the latest.
         spark: The Spark versions that the query may be started with; none named is all.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``.
 
@@ -296,13 +296,13 @@ def _parse_document(document: str | Mapping[str, Any]) -> dict[int, _Imported]:
     version = value.get("version")
     if type(version) is not int or version != VERSION:  # True is 1 as well
         shown = one_line(str(version))[:40]
-        raise UsageError(f"the document has version {shown}, and this ckpt reads version {VERSION}")
+        raise UsageError(f"the document has version {shown}, but this ckpt reads version {VERSION}")
     sources: dict[int, _Imported] = {}
     entries = value.get("sources")
     for entry in entries if isinstance(entries, list) else ():
         index = entry.get("index") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or isinstance(index, bool) or not isinstance(index, int) or index in sources:
-            raise UsageError("each of the sources of the document must have an index of its own")
+            raise UsageError("each source in the document must have its own index")
         name = entry.get("name")
         sources[index] = _Imported(name if isinstance(name, str) else None, str(entry.get("type")), entry.get("offset"))
     if not sources:
@@ -339,10 +339,10 @@ def _join_names(names: Sequence[str] | set[str]) -> str:
 def _match_sources(views: Sequence[SourceView], offsets: Mapping[int, _Imported]) -> Sequence[SourceView]:
     """Choose the sources whose offset in the document is another. Raises NoWay where the sources are not the same."""
     if [view.index for view in views] != sorted(offsets):
-        raise NoWay(f"the document has {len(offsets)} sources, and the query has {len(views)}")
+        raise NoWay(f"the document has {len(offsets)} sources, but the query has {len(views)}")
     for view in views:
         source = offsets[view.index]
         if (view.type, view.name) != (source.type, source.name):
             here, there = (f"{either.type} {either.name or ''}".strip() for either in (view, source))
-            raise NoWay(f"source {view.index} is {here}, and in the document {one_line(there)}")
+            raise NoWay(f"source {view.index} is {here}, but {one_line(there)} in the document")
     return [view for view in views if offsets[view.index].offset != view.offset]

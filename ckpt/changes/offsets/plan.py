@@ -94,7 +94,7 @@ def _move_source(source: BatchSource, new: RequestedEnd) -> Moved:
     view, start = source.view, source.range.start_offset
     if not source.committed and not source.start_known:
         raise NoWay(
-            f"the log does not say where batch {source.batch} begins, so ckpt cannot say what another end would do"
+            f"the log does not say where batch {source.batch} begins, so ckpt cannot know the effect of another end"
         )
     check_settable(view)
     latest = LatestEnd(
@@ -157,7 +157,7 @@ _SKIPS = {
     True: ToAccept(left_out(), words("rows would never be read by this query")),
     False: ToAccept(
         effect(None, Ids.REUSED),
-        words("a sink that has seen this batch drops the rows that the batch now reads in addition"),
+        words("a sink that has seen this batch drops the additional rows that the batch now reads"),
     ),
 }
 _REPEATS = {
@@ -180,20 +180,20 @@ def offsets_set(
     source_options: Mapping[int, Mapping[str, str]] | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[OffsetsPlan]:
-    """All that ``ckpt offsets set`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt offsets set`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        source: The index of the source; needed where the query has several.
-        to: Its new end, in the form in which ``offsets_show`` has it, or as the JSON text of that. A partition of
-            Kafka given as null is left out, and read from its beginning. Of Kafka and Delta also ``earliest``,
+        source: The index of the source; needed if the query has several.
+        to: Its new end, in the form of ``offsets_show``, or as JSON text. A Kafka partition given as null is left
+            out, and read from its beginning. For Kafka and Delta also ``earliest``,
             ``latest``, or the time of the first row that is read next (without a zone UTC): the source is asked.
         only: With such a place, the topics, or partitions as ``topic/partition``, that move.
         shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.
-        expect_batch: The batch whose end changes, as a plan has shown it; refused if that is not the latest.
+        expect_batch: The batch whose end changes, as shown by a plan; refused if it is not the latest.
         spark: The Spark versions that the query may be started with; none named is all.
-        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
+        sink: The query's sink, as for ``inspect``: the plan is then for that sink.
         source_options: Options of the readers by source, as ``inspect`` takes them: where to ask.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``.
 
@@ -209,7 +209,7 @@ def offsets_set(
     """
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and (to is None) != bool(shift):
-        raise UsageError.of("say where the next batch begins: give {--to} or {--shift}, one of the two")
+        raise UsageError.of("name the start of the next batch with {--to} or {--shift}, not both")
     place = find_place(to)
     if only and place is None:
         raise UsageError.of("{--only} goes with {--to=earliest}, {--to=latest} or a time")
@@ -255,7 +255,7 @@ def plan_offsets(
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)
     if not changes:
-        return replace(plan, why=f"batch {latest} ends there already")
+        return replace(plan, why=f"batch {latest} already ends there")
     plan = replace(plan, steps=tuple(_write_ends(inspection.checkpoint, storage, changes)))
     plan = check_fix(plan, storage, ANY_START, versions)
     if plan.inspection_after is None:
@@ -278,7 +278,7 @@ def _move_sources(
 ) -> tuple[Moved, ...]:
     """Move the sources that get another end. Raises NoWay, or UsageError."""
     if batch not in (None, sources[0].batch):
-        raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: look at the new plan first")
+        raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: check the new plan first")
     changes = tuple(
         _move_source(sources[index], end)
         for index, end in sorted(new.items())
@@ -298,7 +298,7 @@ def _list_sources(checkpoint: Checkpoint) -> list[BatchSource]:
     log = offsets.readable(latest)
     if log is None:
         entry = offsets.entries.get(latest)
-        reason = entry.reason if isinstance(entry, Unreadable) else "it is not there"
+        reason = entry.reason if isinstance(entry, Unreadable) else "it does not exist"
         raise NoWay(f"{OFFSETS}/{latest} cannot be read ({reason}): fix that first")
     if (checkpoint.commits.latest or -1) > latest:
         raise NoWay(f"commits/ is ahead of offsets/, which ends at batch {latest}: fix that first")
@@ -379,7 +379,7 @@ def _warn(plan: OffsetsPlan) -> Iterator[Words]:
     if plan.inspection.written_by.may_read_event_hubs and any(
         moved.source.view.kind.like_event_hubs for moved in plan.moved
     ):
-        yield words("Offsets of Azure Event Hubs look like those of Kafka: there the numbers are sequence numbers.")
+        yield words("Offsets of Azure Event Hubs look like those of Kafka, but are sequence numbers.")
     yield from dict.fromkeys(text for moved in plan.moved for text in moved.warnings)
     if plan.inspection_after is not None:
         yield from warn_of_real_time(plan.inspection_after)
@@ -395,7 +395,7 @@ def _warn(plan: OffsetsPlan) -> Iterator[Words]:
 def choose_source(views: Sequence[SourceView], index: int | None) -> SourceView:
     """Choose the source that was named; the only one needs no name. Raises UsageError, NoWay for another type."""
     if index is None and len(views) > 1:
-        raise UsageError.of("the query has {count} sources: say which with {--source}", count=len(views))
+        raise UsageError.of("the query has {count} sources: name one with {--source}", count=len(views))
     view = next((view for view in views if view.index == (index or 0)), None)
     if view is None:
         raise UsageError(f"there is no source {index}; the query has {', '.join(str(view.index) for view in views)}")

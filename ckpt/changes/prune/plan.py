@@ -39,8 +39,10 @@ from ckpt.state.verify.verify import state_verify
 from ckpt.storage import Listing, Root, Storage
 from ckpt.versions import Progress, Spark
 
-_BACKUP = words("The backup takes the freed space until you delete it: on a full disk, put it elsewhere: {--backup}.")
-_BY_PATH = words("A pipeline is known by its path alone: if these folders are of your own queries, each may be in use.")
+_BACKUP = words("The backup uses the freed space until you delete it: on a full disk, put it elsewhere: {--backup}.")
+_BY_PATH = words(
+    "A pipeline is recognized by its path only: if these folders are your own queries', each may be in use."
+)
 
 
 class PruneReason(StrEnum):
@@ -76,11 +78,11 @@ class PrunePlan(ChangePlan):
     command: ClassVar[str] = "prune"
 
     keep_batches: Annotated[
-        int | None, "how many of the newest batches keep their state; null if the logs do not say, and after an undo"
+        int | None, "how many of the newest batches keep their state; null if unknown, and after an undo"
     ] = None
     wanted_batches: int | None = None  # ``keep_batches`` as named in the call
     superseded: bool = False  # as named in the call
-    oldest_version: Annotated[int | None, "of state, that stays loadable"] = None  # nor without state
+    oldest_version: Annotated[int | None, "the oldest state version that stays loadable"] = None  # nor without state
     pruned: tuple[Pruned, ...] = ()
 
 
@@ -92,16 +94,16 @@ def prune(
     superseded: bool = False,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[PrunePlan]:
-    """All that ``ckpt prune`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt prune`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
 
-    Removes state of versions that no start needs, state and SST files that nothing refers to, and temporary files.
+    Removes state versions that no start needs, unreferenced state and SST files, and temporary files.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        keep_batches: Keep the state of so many of the newest batches, and never of fewer than the logs hold.
-        superseded: ``checkpoint`` is the folder of a flow of a declarative pipeline: remove the versions that no run
-            uses, whole.
+        keep_batches: Keep the state of this many of the newest batches; never fewer than are in the logs.
+        superseded: ``checkpoint`` is the folder of a declarative pipeline's flow: remove the versions that no run uses
+            completely.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier one; see ``ApplyOptions``.
 
     Raises:
@@ -155,7 +157,7 @@ def plan_superseded(storage: Root) -> PrunePlan:
     rest = [path for path in paths if path not in shown]  # checksum files are removed with what they are of
     steps = {step.path: step for step in plan_unread_removals(listing, (*shown, *rest))}
     if not steps:
-        return replace(plan, why=f"runs use version {live}, and the others hold no file of a checkpoint")
+        return replace(plan, why=f"runs use version {live}, and the others contain no checkpoint file")
     return replace(
         plan,
         needed=True,
@@ -171,10 +173,10 @@ def _doubt_live(inspection: Inspection, versions: Sequence[str], listing: Listin
     """Say why an earlier version of a flow may still be needed; None where runs surely continue in the last one."""
     live = versions[-1]
     if (tied := versions[-2]) and parse_java_int(tied) == parse_java_int(live):
-        order = "which of them runs use depends on the order in which the storage lists them"
+        order = "the version that runs use depends on the order in which the storage lists them"
         return f"{tied} and {live} are the same number, and {order}"
     if live in listing.links:
-        return f"version {live}, which runs use, is a symbolic link, and may lead to what would go"
+        return f"version {live}, which runs use, is a symbolic link, and may point to files that would be removed"
     if inspection.checkpoint.commits.latest is None:
         return f"version {live}, which runs use, has not committed a batch yet"
     starts = [start for start in inspection.forecasts if start.spark.at_least(Spark.V4_1)]  # the first with pipelines
@@ -220,7 +222,7 @@ def plan_prune(
         return plan.refusing(damaged)
     why = "no start reads them"
     if checkpoint.state:
-        why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs state before that"
+        why = f"the logs go back to batch {(oldest or 1) - 1}, and no start needs earlier state"
     return replace(plan, why=why, pruned=pruned, warnings=(STOP_FIRST, _BACKUP))
 
 
@@ -242,7 +244,7 @@ def _refuse_checkpoint(checkpoint: Checkpoint) -> str | None:
         return None
     provider = checkpoint.conf.get(PROVIDER_CLASS)
     if state.provider is Provider.UNKNOWN and provider is not None:
-        return f"{provider} is not a state store that ckpt knows"
+        return f"ckpt does not know the state store {provider}"
     for damage in state.damages:
         if is_serious(damage.kind, checksummed=damage.checksummed):
             return _explain_refusal(damage.path, damage.detail)

@@ -50,7 +50,7 @@ def read_spark_root(uri: str) -> str:
     """
     shown = one_line(uri)
     if mask_secrets(uri) != uri:
-        raise UsageError.of("{--to=} holds a secret, which the checkpoint would keep: leave it out", to=shown)
+        raise UsageError.of("{--to=} contains a secret, which the checkpoint would store: leave it out", to=shown)
     if uri.startswith("/"):
         return "file:" + _tidy(uri)
     parts = _SCHEME.fullmatch(uri)
@@ -111,7 +111,7 @@ class Holder(StrEnum):
 class OutsidePaths:
     """A log that holds absolute paths."""
 
-    holder: Annotated[Holder, "whose log it is"]
+    holder: Annotated[Holder, "the owner of the log"]
     folder: Annotated[str, "relative to the checkpoint"]
     example: Annotated[str | None, "one of the paths"]  # percent-encoded; None where it cannot be read, or names none
 
@@ -183,12 +183,12 @@ def relocate(
     to: str | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RelocationPlan]:
-    """All that ``ckpt relocate`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt relocate`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
 
     Args:
-        checkpoint: Where it is now: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        checkpoint: Its current location: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        to: The URI under which Spark will open it; by default where it is.
+        to: The URI that Spark will use; by default the current location.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier relocation; see ``ApplyOptions``.
 
     Raises:
@@ -234,7 +234,7 @@ def plan_relocation(storage: Storage, to: str | None = None) -> RelocationPlan:
     if not steps:
         why = "no operator metadata of this checkpoint names a file by absolute path, so it opens anywhere"
         if recorded:
-            why = f"operator metadata looks for its schemas under {recorded[0]}, which is where Spark opens it"
+            why = f"operator metadata looks for its schemas under {recorded[0]}, from which Spark opens it"
         return replace(plan, why=why, inspection_after=inspect_changed(storage, inspection, (), uri=to))
     return replace(
         plan,

@@ -211,12 +211,12 @@ class RewindPlan(ChangePlan):
 
     command: ClassVar[str] = "rewind"
 
-    to_batch: Annotated[int | None, "the last batch that counts; null after an undo"] = None
+    to_batch: Annotated[int | None, "the last batch that is kept; null after an undo"] = None
     replayed: Annotated[Replayed, "as `--replay`"] = Replayed.SAME
     possible: Ranges = ()  # batches that can be gone back to, judging by the names of state files
     again: Again | None = None  # what runs again; None where there is no plan
     table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
-    restores: Annotated[bool, "as `--restore-sink`, where that is needed"] = False
+    restores: Annotated[bool, "as `--restore-sink`, if needed"] = False
 
 
 def plan_rewind(
@@ -265,7 +265,7 @@ def plan_rewind(
         plan,
         steps=steps,
         why=_describe_steps(checkpoint, to_batch, same=kept)
-        + (f"; {added} is written, which a start looks for and reads nothing from" if added else ""),
+        + (f"; {added} is written because a start looks for it; nothing is read from it" if added else ""),
         again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
@@ -332,7 +332,7 @@ def _spell_batches(batches: Ranges) -> str:
 def _describe_steps(checkpoint: Checkpoint, batch: int, *, same: bool) -> str:
     what = f"files of batches after {batch}"
     if checkpoint.stateful:
-        what += f", and of state after version {batch + 1}, which is the state after batch {batch}"
+        what += f", and state after version {batch + 1} (the state after batch {batch})"
     return f"{what}; the offsets of batch {batch + 1} stay" if same else what
 
 

@@ -51,19 +51,19 @@ def rewind(
     sink: str | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RewindPlan]:
-    """All that ``ckpt rewind`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt rewind`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        to_batch: The last batch that counts, or a time at which it was the newest committed one (without a zone UTC);
+        to_batch: The last batch to keep, or a time at which it was the newest committed one (without a zone UTC);
             required, or a version, unless an earlier rewind is undone.
         to_sink_version: A version of the Delta table ``sink``, a snapshot of the Iceberg table, or a time in ISO 8601:
-            the last batch that counts is the one that the table had then. The plan is applied once the table is there.
+            the last batch to keep is the table's last batch then. The plan can be applied after the table is restored.
         restore_sink: Restore that table first: a Delta table on a local disk, S3 or HDFS, or an Iceberg table by its
             name in a catalog.
-        replay: Whether the batch after it runs again over its old range (``same``), or gets a new one (``new``).
-        sink: The place that the query writes to, as ``inspect`` takes it: the plan is then for that sink.
+        replay: Whether the next batch runs again over its old offsets (``same``), or gets new ones (``new``).
+        sink: The query's sink, as for ``inspect``: the plan is then for that sink.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``ApplyOptions``.
 
     Raises:
@@ -82,7 +82,7 @@ def rewind(
     of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
     if how.get("undo") is None:
         if to_sink_version is None and restore_sink:
-            raise UsageError.of("{--restore-sink} goes with {--to-sink-version}")
+            raise UsageError.of("{--restore-sink} needs {--to-sink-version}")
         if to_sink_version is not None and to_batch is not None:
             raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
         if to_sink_version is not None and sink is None:
@@ -128,7 +128,7 @@ def plan_with_table(
         plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
         other = describe_times(checkpoint, table.log, table.batch)
         before = f"the newest version before batch {dropped.first} has only batches of this checkpoint"
-        return replace(plan, refused=f"batch {table.batch} of {table.name} is another one: {other}; {before}")
+        return replace(plan, refused=f"batch {table.batch} of {table.name} is a different one: {other}; {before}")
     new_id = str(uuid4()) if table.keeps_ids else None
     renaming = (
         () if new_id is None else tuple(plan_writing(storage, storage.list_tree(), METADATA, build_metadata(new_id)))
@@ -139,14 +139,14 @@ def plan_with_table(
         return plan if plan.refused or table.is_current else replace(plan, why=f"{plan.why}; {table.restore_first}")
     if restore and not table.is_current and (obstacle := find_obstacle(table, options)) is not None:
         own = words(
-            "run {statement} in a session of Spark, and then leave out {--restore-sink}", statement=table.statement
+            "run {statement} in a Spark session, and then leave out {--restore-sink}", statement=table.statement
         )
         return plan.refusing(plain(obstacle) + " " + own)
     log = _follow_rename(table, checkpoint.query_id, new_id or checkpoint.query_id or "")
     plan = adapt_to_sink(plan, log)
     skips = plan.skips
     if table.others and not table.is_current:
-        what = words("restoring the table also removes commits of others: {commits}", commits=", ".join(table.others))
+        what = words("restoring the table also removes others' commits: {commits}", commits=", ".join(table.others))
         gone = ToAccept(left_out(), what)
         skips = gone if skips is None else skips + gone
     or_restore = words("{first}, or add {--restore-sink}", first=table.restore_first)
@@ -176,7 +176,7 @@ def _refuse_without_batch(table: SinkVersion, checkpoint: Checkpoint) -> Words:
         return words("{had}: name the batch to keep with {--to-batch}, and restore the table yourself", had=had)
     batch = earlier[0].last_batch
     others = ", ".join(commit for commit in table.others if "STREAMING" not in commit)
-    also = f" (which also removes commits of others: {others})" if others else ""
+    also = f" (which also removes commits of other writers: {others})" if others else ""
     parts = {"app_id": earlier[0].app_id, "statement": table.statement, "also": also, "uri": checkpoint.uri}
     return BOOK.text("of_other_id", had=had, batch=batch, **parts)
 
@@ -206,7 +206,7 @@ def find_obstacle(table: SinkVersion, options: Mapping[str, str]) -> str | None:
     if table.log.kind is not SinkKind.DELTA:
         if is_in_catalog(table.log.uri):
             return None
-        return "a place does not say which catalog has the table: name it as iceberg://CATALOG/NAMESPACE.TABLE, or"
+        return "a path does not show which catalog has the table: name it as iceberg://CATALOG/NAMESPACE.TABLE, or"
     try:
         spell_for_delta_rs(table.log.uri, options)
     except (StorageError, UsageError) as error:
@@ -226,12 +226,12 @@ def restore_table(table: SinkVersion, options: Mapping[str, str]) -> None:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
     except ImportError:
-        raise StorageError(f"to restore a table one more package is needed: {install_command('deltalake')}") from None
+        raise StorageError(f"restoring a table needs one more package: {install_command('deltalake')}") from None
     path, spelled = spell_for_delta_rs(table.log.uri, options)
     try:
         opened = DeltaTable(path, storage_options=spelled)
         if opened.version() != table.newest:
-            raise StorageError(f"the table has version {opened.version()} by now, and {table.newest} was the newest")
+            raise StorageError(f"the table now has version {opened.version()}, but {table.newest} was the newest")
         opened.restore(table.number)  # fails if anybody has committed since it was opened
     except (DeltaError, OSError, ValueError) as error:
         why = f"the table cannot be restored ({shorten_error(error)})"

@@ -74,7 +74,7 @@ def plan_empty_version(checkpoint: Checkpoint, storage: Storage) -> tuple[list[F
     """
     context = context_of(checkpoint.offsets, checkpoint.commits)
     if context.codec not in (None, LZ4):
-        raise NoWay(f"state is compressed with {context.codec}, and ckpt writes lz4 only")
+        raise NoWay(f"state is compressed with {context.codec}, but ckpt writes only lz4")
     count = context.shuffle_partitions
     stores = []
     for partition in find_store_partitions(checkpoint.listing, context.provider):
@@ -134,7 +134,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
         block = decompress_first_block(head)
     except BadBlock:
         why = "its first block is damaged" if head.startswith(MAGIC) else "it is not compressed with lz4"
-        raise NoWay(f"{store.path} cannot be read ({why}), and ckpt writes lz4 only") from None
+        raise NoWay(f"{store.path} cannot be read ({why}), and ckpt writes only lz4") from None
     kind = _read_changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"
     if kind == "v1":
         return _NO_RECORD_INT
@@ -142,7 +142,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
         return write_utf(kind) + _NO_RECORD_BYTE
     lineage, this = parse_lineage(head), store.version
     if kind not in ("v3", "v4") or lineage is None or this.unique_id is None:
-        raise NoWay(f"{store.path} does not begin like a changelog that ckpt knows")
+        raise NoWay(f"ckpt does not know the start of changelog {store.path}")
     last = (this.version, this.unique_id)
     items = [last] if last in store.place.names.snapshots else [*lineage, last]
     text = json.dumps([{"version": v, "checkpointUniqueId": i} for v, i in items], separators=(",", ":"))
@@ -204,12 +204,12 @@ def skip(
     sink: str | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[SkipPlan]:
-    """All that ``ckpt skip`` does: the plan, and what came of it; without ``apply`` or ``undo`` only a plan.
+    """Do what ``ckpt skip`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI, and of the backup where that is remote.
-        sink: The place that the query writes to, as ``inspect`` takes it: the plan then says what that sink needs.
+        sink: The query's sink, as for ``inspect``: the plan then shows what that sink needs.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier skip; see ``ApplyOptions``.
 
     Raises:
@@ -261,7 +261,7 @@ def plan_skip(storage: Storage, sink: SinkLog | None = None) -> SkipPlan:
             _plan_mark(storage, checkpoint, latest),
             *plan_creating(checkpoint.listing, f"{COMMITS}/{latest}", format_commit_log(commit), before),
         ),
-        why=f"batch {latest} counts as done"
+        why=f"batch {latest} is marked as done"
         + (f", and state version {latest + 1} equals version {latest}" if checkpoint.stateful else ""),
         skipped=(Skipped(latest, tuple(_describe_skipped_sources(storage, checkpoint, latest))),),
         warnings=tuple(_warn_of_skip(checkpoint, latest)),
@@ -276,17 +276,17 @@ def _refuse_skip(checkpoint: Checkpoint, latest: int) -> str | None:
     if checkpoint.kind is Kind.CONTINUOUS:
         return OF_EPOCHS
     if latest == 0:
-        return "batch 0 is the first: there is no batch before it to continue from. Begin with a new checkpoint"
+        return "batch 0 is the first: there is no earlier batch to continue from. Start with a new checkpoint"
     for log, batch in ((offsets, latest), (offsets, latest - 1), (commits, latest - 1)):
         if (problem := name_log_problem(log, batch)) is not None:
             return problem
     if commits.latest != latest - 1:
-        return f"{COMMITS}/{commits.latest} is there, and {OFFSETS}/{commits.latest} is not"
+        return f"{COMMITS}/{commits.latest} exists, but {OFFSETS}/{commits.latest} does not"
     before, end = (len(log.sources) for log in map(offsets.readable, (latest - 1, latest)) if log is not None)
     if before != end:
         return f"{OFFSETS}/{latest - 1} and {OFFSETS}/{latest} name different numbers of sources: {before} and {end}"
     if checkpoint.stateful is None:
-        return f"{STATE}/ is missing, and whether the query keeps state is unknown"
+        return f"{STATE}/ is missing, and it is unknown whether the query is stateful"
     return None
 
 

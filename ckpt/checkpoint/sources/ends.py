@@ -44,7 +44,7 @@ def parse_json(text: str, what: str | Words) -> Json:
         return value
 
     def never(word: str) -> NoReturn:
-        raise UsageError.of("{what} holds {word}, which is not JSON", what=what, word=word)
+        raise UsageError.of("{what} contains {word}, which is not JSON", what=what, word=word)
 
     try:
         value: Json = json.loads(text, object_pairs_hook=once, parse_constant=never)

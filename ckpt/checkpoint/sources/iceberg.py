@@ -50,7 +50,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
     def to_text(self, offset: IcebergOffset) -> str:
         if offset.snapshot is None:
             return "no snapshot yet"
-        files = "the table" if offset.all_files else "what it added"
+        files = "the table" if offset.all_files else "the files that it added"
         return f"snapshot {offset.snapshot} (read: {plural(offset.position, 'file')} of {files})"
 
     def start_after(self, offset: IcebergOffset, facts: StartFacts) -> ReaderStart:

@@ -118,7 +118,7 @@ class SourceKind(ABC, Generic[Record]):
     def start_after(self, offset: Record, facts: StartFacts) -> ReaderStart:
         """Say how a new query begins to read exactly after an offset."""
         return ReaderStart(
-            StartingPoint.REFUSED, refused=f"ckpt knows no reader option of {self.name} that begins there"
+            StartingPoint.REFUSED, refused=f"ckpt knows no reader option of {self.name} that starts there"
         )
 
     def parse_end(self, value: Json, what: str | Words) -> RequestedEnd:

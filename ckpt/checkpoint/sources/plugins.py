@@ -53,7 +53,7 @@ class PluginKind(SourceKind[PluginOffset]):
                 if isinstance(answer, expected):
                     return answer
                 raise TypeError(
-                    f"it has to return {getattr(expected, '__name__', expected)}, not {type(answer).__name__}"
+                    f"it must return {getattr(expected, '__name__', expected)}, not {type(answer).__name__}"
                 )
             except (CkptError, CannotEndThere):
                 raise
@@ -127,7 +127,7 @@ def load_kinds() -> tuple[PluginKind, ...]:
     def load(plugin: Any) -> PluginKind:
         kind = plugin()
         if not isinstance(kind, SourceKind):
-            raise TypeError("it has to be a subclass of ckpt.checkpoint.sources.kind.SourceKind")
+            raise TypeError("it must be a subclass of ckpt.checkpoint.sources.kind.SourceKind")
         if not isinstance(kind.name, str) or not _NAME.fullmatch(kind.name) or kind.name in set(SourceType) - BY_SHAPE:
             raise ValueError(f"its sources cannot be called {kind.name!r}")
         return PluginKind(kind)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or put the file back from a copy"
+NOT_READ = "its offset is not JSON, and cannot be read; name an older batch, or restore the file from a copy"
 """The reason for refusing a source whose line in the offset file is damaged."""
 
 
@@ -42,6 +42,6 @@ class ReaderStart:
         field(default_factory=dict)
     )
     without: Annotated[tuple[str, ...], "options of the old reader to leave out"] = ()
-    seen: Annotated[tuple[str, ...], "file source: what `_metadata.file_path` must not be"] = ()
+    seen: Annotated[tuple[str, ...], "file source: values that `_metadata.file_path` must not have"] = ()
     conditions: tuple[str, ...] = ()  # what must hold besides, and ckpt cannot see
     refused: Annotated[str | None, "why, and the remedy"] = None

@@ -76,7 +76,7 @@ def _find_lost_schemas(collected: CollectedState, operator: Operator, version: i
     for recorded in operator.schema_paths:
         path = f"{STATE}/{operator.id}/" + recorded.rpartition(f"/{STATE}/{operator.id}/")[2]
         if collected.listing.info(path) is None and not lies_elsewhere(recorded, operator.id, collected.uri):
-            detail = "operator metadata names this schema file, which is missing"
+            detail = "operator metadata names this schema file, but it is missing"
             address = operator.id, None, None, version, path, None
             yield StateDamage(DamageKind.BAD_SCHEMA, *address, detail, says=f"{STATE}/{operator.id}/_stateSchema/")
 
@@ -233,7 +233,7 @@ def _describe_copies(
     for store, of_files in keys.items():
         others = sorted({folder for key in chain(*of_files) for folder in holders[key]} - {store.folder})
         if others:
-            yield store, f"{others[0]} has keys of it too, so one of the two is a copy"
+            yield store, f"{others[0]} has the same keys, so one of the two is a copy"
 
 
 def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:

@@ -121,7 +121,7 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
 
 def judge_codec(codec: str) -> Verdict:
     """The verdict on a file that was compressed with LZ4, where the offsets record another codec."""
-    return Verdict(DamageKind.OTHER_CODEC, f"it is compressed with {LZ4}, and the newest offsets record {codec}")
+    return Verdict(DamageKind.OTHER_CODEC, f"it is compressed with {LZ4}, but the newest offsets record {codec}")
 
 
 def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verified]:
@@ -134,7 +134,7 @@ def compare_sizes(files: Sequence[StateFile], verified: Verified) -> Step[Verifi
             continue
         known.add(file.path)
         if recorded.size != file.size:
-            detail = f"{file.size} bytes, where its checksum file records {recorded.size}"
+            detail = f"{file.size} bytes, but its checksum file records {recorded.size}"
             wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
     return replace(verified, wrong=wrong, unknown=verified.unknown - known)
 
@@ -152,7 +152,7 @@ def _judge_tail(file: StateFile, tail: Answer, verdicts: Verified) -> bool:
     elif not isinstance(tail, bytes):
         verdicts.unknown.add(file.path)
     elif file.size > _LARGEST_READ:
-        detail = f"its last bytes are not those of a complete .{file.kind}"
+        detail = f"it does not end like a complete .{file.kind}"
         verdicts.wrong[file.path] = Verdict(DamageKind.TRUNCATED, detail)
     elif file.kind is StateFileKind.ZIP:
         snapshot = parse_zip_tail(file.path, tail, file.size)
@@ -178,11 +178,11 @@ def _judge_stream(content: bytes) -> Verdict | None:
         case Ending.WHOLE:
             return None
         case Ending.ODD_END:
-            return Verdict(DamageKind.ODD_END, "its end is not that of a complete file, but all its data is there")
+            return Verdict(DamageKind.ODD_END, "it does not end like a complete file, but all its data is there")
         case Ending.CUT:
             return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
         case Ending.NOT_LZ4:
-            return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed file of Spark")
+            return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed Spark file")
 
 
 def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
@@ -194,7 +194,7 @@ def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
     streamed = read_whole_zip(path, content)
     if isinstance(streamed, RocksDBSnapshot):
         verdicts.snapshots[path] = streamed
-        return Verdict(DamageKind.ODD_END, "its end is not that of a complete zip, but all its entries are there")
+        return Verdict(DamageKind.ODD_END, "it does not end like a complete zip, but all its entries are there")
     if streamed.fault is Fault.TOO_LARGE:
         return Verdict(DamageKind.UNREADABLE, streamed.reason)
     if isinstance(snapshot, NeedsMore) or snapshot.fault is Fault.INCOMPLETE:

@@ -199,7 +199,7 @@ def _find_damages(
     if chain.lost_snapshot is not None:
         version, unique_id = chain.lost_snapshot
         name = f"{version}_{unique_id}.{names.snapshot_kind}"
-        detail = "the changelogs go back to this snapshot, which is missing"
+        detail = "the changelogs go back to this snapshot, but it is missing"
         yield _make_damage(store, target, Verdict(DamageKind.MISSING, detail), name, names.snapshot_kind)
     if chain.snapshot is not None:
         name = names.snapshots[chain.snapshot]
@@ -217,7 +217,7 @@ def _find_damages(
         yield from _find_file_damages(store, target, names.logs[log], names.log_kind, verified)
     blocked = f"{target.version + 1}.{names.log_kind}"
     if target.unique_id is None and listing.has_folder(f"{store.folder}/{blocked}"):
-        detail = f"a folder has the name of the file of version {target.version + 1}, which is to be written"
+        detail = f"a folder has the name of the version {target.version + 1} file, which is yet to be written"
         yield _make_damage(store, target, Verdict(DamageKind.BLOCKED, detail), blocked, names.log_kind)
 
 
@@ -248,7 +248,7 @@ def _find_ids_in_names(store: StorePartition, target: WantedVersion) -> Iterator
     """Zips of format 2 where the commit names no unique ids: Spark takes their names for numbers."""
     zips = [name for (_, unique_id), name in store.names.snapshots.items() if unique_id is not None]
     if zips and store.names.snapshot_kind is StateFileKind.ZIP:
-        detail = "its name has a unique id, as in format 2, and the commit of the batch before names none"
+        detail = "its name has a unique id, as in format 2, but the previous batch's commit has none"
         verdict = Verdict(DamageKind.UNREADABLE, detail, "NumberFormatException")
         yield replace(_make_damage(store, target, verdict, min(zips), StateFileKind.ZIP), format_version=2)
 
@@ -271,10 +271,10 @@ def judge_ssts(
     for name, size in recorded.ssts:
         info = there.get(name)
         if info is None:
-            yield name, Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, and it is missing")
+            yield name, Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, but it is missing")
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
-            yield name, Verdict(kind, f"{info.size} bytes, where {zip_name} records {size}")
+            yield name, Verdict(kind, f"{info.size} bytes, but {zip_name} records {size}")
         elif (verdict := verified.wrong.get(f"{store.folder}/{SSTS}/{name}")) is not None:
             yield name, verdict
 

@@ -34,7 +34,7 @@ _LARGEST_CHECKSUM = 1 << 16  # bytes of Spark's checksum file
 _WORTH_FOLDING = 1 << 12  # checksums of pieces that are compared together
 _HEAD = 16
 _ONE_RECORD = 4  # bytes of the record that ends a file
-_NO_CHECKSUM = "its codec has no checksums, and no checksum file is beside it"
+_NO_CHECKSUM = "its codec has no checksums, and it has no checksum file"
 _BY_HADOOP = "Checksum error"  # the ChecksumException of Hadoop's LocalFileSystem
 
 
@@ -188,9 +188,9 @@ class _File:
         if complete and stream.wrong and not stream.cut and self._is_empty_changelog(stream):
             return Verdict(DamageKind.BAD_END, f"it has no records, and {stream.wrong}")
         if complete and self._has_last_record(stream):
-            return Verdict(DamageKind.ODD_END, "its end is not that of a complete file, but all its data is there")
+            return Verdict(DamageKind.ODD_END, "it does not end like a complete file, but all its data is there")
         if stream.wrong is None or stream.cut:
-            return Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is not there")
+            return Verdict(DamageKind.TRUNCATED, stream.wrong or "its last record is missing")
         return Verdict(DamageKind.UNREADABLE, stream.wrong)
 
     def _is_empty_changelog(self, stream: Stream) -> bool:
@@ -268,9 +268,9 @@ class _File:
             return Verdict(DamageKind.ODD_END, f"the checksum file {name} cannot be read")
         if recorded.size != self._read:
             size = max(self._read, self._file.size)
-            detail = f"{size:,} bytes, where its checksum file {name} records {recorded.size:,}"
+            detail = f"{size:,} bytes, but its checksum file {name} records {recorded.size:,}"
         elif recorded.value & 0xFFFFFFFF != self._crc32c:
-            detail = f"its checksum is not the one that {name} records"
+            detail = f"its checksum differs from the one in {name}"
         else:
             return None
         return Verdict(DamageKind.ODD_END if self._file.codec == LZ4 else DamageKind.UNREADABLE, detail)

@@ -32,17 +32,17 @@ def refuse_rewrite(
     if new.partitions > _MOST_PARTITIONS:
         yield f"{new.partitions:,} partitions: ckpt writes at most {_MOST_PARTITIONS:,}"
     if new.provider is Provider.HDFS and new.version != 1:
-        yield "state store checkpoint format 2 is one of RocksDB only"
+        yield "only RocksDB supports state store checkpoint format 2"
     if respread and recorded.get(settings.STRICT_DISTRIBUTION) != "true":
         yield (
-            "the query began before Spark 3.3, which may spread rows by a part of their key; so ckpt leaves them in "
+            "the query began before Spark 3.3, which may partition rows by a part of their key, so ckpt leaves them in "
             "their partitions"
         )
     for operator in state.operators if state else ():
         yield from _refuse_operator(operator, new)
         repeated = recorded.get(settings.AGGREGATION_FORMAT) == "1" and recognise_operator(operator) is None
         if of_values and repeated and fields_of(operator.stores[0].key_schema):
-            what = "an aggregation, whose values repeat its key in state format 1, or another operator"
+            what = "an aggregation (in state format 1, its values repeat the key) or another operator"
             yield f"operator {operator.id} has no metadata (Spark before 4.0): ckpt cannot tell whether it is {what}"
 
 
@@ -93,9 +93,9 @@ def _refuse_operator(operator: Operator, new: Form) -> Iterator[str | Words]:
     families = [family.name for store in operator.stores for family in store.column_families]
     if not families and any(store.key_schema is None for store in operator.stores):
         yield words(
-            "operator {id} has no state schema: {--schema=FILE} of {rewrite} states that of old Spark",
+            "operator {id} has no state schema: {rewrite} {--schema=FILE} provides the schema of old state",
             id=operator.id,
             rewrite=call("rewrite"),
         )
     if families and new.provider is Provider.HDFS:
-        yield f"operator {operator.id} ({operator.name}) keeps column families, which only RocksDB has"
+        yield f"operator {operator.id} ({operator.name}) uses column families, which only RocksDB supports"

@@ -42,14 +42,14 @@ def structs_of(kind: Json, blobs: Sequence[bytes], what: str, header: bytes = VE
     rows = []
     for blob in blobs:
         if not blob.startswith(header):
-            raise LeftToSpark(f"a row of {what} was written with another schema than the first")
+            raise LeftToSpark(f"a row of {what} was written with a different schema from the first")
         reader = _Reader(blob, len(header))
         try:
             rows.append(reader.record(fields))
         except (IndexError, UnicodeDecodeError):
-            raise Unfit(f"a row of {what} ends early, or has other columns than its schema") from None
+            raise Unfit(f"a row of {what} ends early, or has different columns from its schema") from None
         if reader.at != len(blob):
-            raise Unfit(f"a row of {what} has other columns than its schema")
+            raise Unfit(f"a row of {what} has different columns from its schema")
     return pa.array(rows, arrow_type(kind))
 
 
@@ -63,7 +63,7 @@ def structs_of_generations(kind: Json, blobs: Sequence[bytes], what: str, genera
         rows = [row for row, own in enumerate(heads) if own == head]
         schema = schemas.get(head)
         if schema is None:
-            raise LeftToSpark(f"a row of {what} was written with a schema that is not there")
+            raise LeftToSpark(f"a row of {what} was written with a missing schema")
         array = structs_of(schema, [blobs[row] for row in rows], what, head)
         parts.append(_fit(schema, kind, array, what))
         order += rows
@@ -91,13 +91,13 @@ def _fit(schema: Json, kind: Json, array: pa.Array, what: str) -> pa.Array:
             elif isinstance(field, dict) and field.get("nullable") is not False:
                 columns.append(pa.nulls(len(array), arrow_type(wanted)))
             else:
-                raise LeftToSpark(f"{what}.{name}, which must not be NULL, is in later schemas only")
+                raise LeftToSpark(f"{what}.{name}, which must not be NULL, exists only in later schemas")
         mask = array.is_null() if array.null_count else None
         fields = [pa.field(name, arrow_type(wanted)) for name, wanted in named_fields(kind)]
         return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
     if isinstance(schema, str) and isinstance(kind, str) and kind in _WIDER.get(schema, ()):
         return array.cast(arrow_type(kind), safe=False)
-    raise LeftToSpark(f"ckpt does not read {schema} of {what} as {kind}, as its schema is now")
+    raise LeftToSpark(f"ckpt does not read {schema} of {what} as {kind}, which its schema now has")
 
 
 def key_columns(fields: list[tuple[str, Json]], blobs: Sequence[bytes], last: bool) -> list[pa.Array]:
@@ -144,7 +144,7 @@ class _Reader:
         name = (
             kind if isinstance(kind, str) else f"{kind.get('type') if isinstance(kind, dict) else kind}, as it is here,"
         )
-        raise LeftToSpark(f"ckpt does not read values of type {name} that are encoded as Avro")
+        raise LeftToSpark(f"ckpt does not read Avro-encoded values of type {name}")
 
     def _blocks(self) -> Iterator[int]:
         """A turn for each element: blocks of some elements, up to an empty one."""
@@ -248,12 +248,12 @@ def _values(kind: Json, array: pa.Array) -> Sequence[bytes]:
             return [_encode_number(value or 0) for value in array.cast(_WHOLE[kind]).to_pylist()]
         case str() if kind in _REAL:
             return [_REAL[kind].pack(value or 0) for value in array.to_pylist()]
-    raise Undecodable(f"ckpt does not write values of type {kind} encoded as Avro")
+    raise Undecodable(f"ckpt does not write Avro-encoded values of type {kind}")
 
 
 def _write_without_null(kind: Json, array: pa.Array) -> Sequence[bytes]:
     if array.null_count:
-        raise Undecodable("Spark writes no NULL in arrays and maps that are encoded as Avro")
+        raise Undecodable("Spark writes no NULL in Avro-encoded arrays and maps")
     return _values(kind, array)
 
 

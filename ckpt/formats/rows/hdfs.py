@@ -53,7 +53,7 @@ def records_of(data: bytes) -> Records:
     if (value_size % WORD == _INT).any():
         return records_of(_without_last_ints(data, starts, key_size, value_size))
     if (key_size % WORD).any() or (value_size[value_size >= 0] % WORD).any() or (value_size < -1).any():
-        raise Undecodable("the length of a row is no multiple of 8 bytes")
+        raise Undecodable("a row's length is not a multiple of 8 bytes")
     key_at: np.ndarray = (starts + 1) * _INT
     return Records(data, key_at, key_size, key_at + key_size + _INT, value_size)
 

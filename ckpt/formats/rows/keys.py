@@ -47,7 +47,7 @@ def keys_of(kind: Json, encoder: Json, blobs: Sequence[bytes], row: Row | None =
         case {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": list(ordinals)}:
             columns = _decode_ordered(fields, [ordinal for ordinal in ordinals if isinstance(ordinal, int)], blobs, row)
         case _ if row is not None:
-            raise LeftToSpark(f"ckpt does not read keys of the encoder {encoder} that are encoded as Avro")
+            raise LeftToSpark(f"ckpt does not read Avro-encoded keys with the encoder {encoder}")
         case {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}:
             rest = [blob[_LONG:] for blob in blobs]
             columns = [*_row(fields[:-1], rest), _times(fields[-1][1], [blob[:_LONG] for blob in blobs])]
@@ -68,7 +68,7 @@ def _two_parts(blobs: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     ends = [_INT + int.from_bytes(blob[:_INT], "little") for blob in blobs]
     pairs = list(zip(ends, blobs, strict=True))
     if any(end > len(blob) for end, blob in pairs):
-        raise Unfit("a key has no prefix of the length that it begins with")
+        raise Unfit("a key's prefix is shorter than its stated length")
     return [blob[_INT:end] for end, blob in pairs], [blob[end:] for end, blob in pairs]
 
 

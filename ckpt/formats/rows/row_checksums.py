@@ -66,7 +66,7 @@ def plain_changes(changes: Iterable[ChangelogRecord]) -> Iterator[ChangelogRecor
     """The records of a changelog, with removed keys as they are in the store; values keep their checksums."""
     for change in changes:
         if change.action is RecordType.DELETE_RANGE:
-            raise LeftToSpark("ckpt does not read changelogs with checksums of rows that remove ranges of keys")
+            raise LeftToSpark("ckpt does not read row-checksum changelogs that remove ranges of keys")
         yield change._replace(key=_plain_key(change.key)) if change.action is RecordType.DELETE else change
 
 
@@ -92,5 +92,5 @@ def plain_value(key: bytes, value: bytes, delimiter: bytes) -> bytes:
         if end == len(value):
             return delimiter.join(rows)
         if not value.startswith(delimiter, end):
-            raise Unfit("rows with checksums are not separated as the merge operator does")
+            raise Unfit("the separators between rows with checksums differ from the merge operator's")
         at = end + len(delimiter)

@@ -68,7 +68,7 @@ def rows_at(data: bytes, starts: np.ndarray, sizes: np.ndarray) -> Rows:
     Raises Unfit where a size is none that Spark writes, or beyond the end.
     """
     shift = int(starts[0]) % WORD if len(starts) else 0
-    _refuse_if(len(starts) and (sizes % WORD).any(), "the length of a row is no multiple of 8 bytes")
+    _refuse_if(len(starts) and (sizes % WORD).any(), "a row's length is not a multiple of 8 bytes")
     if len(starts) and (((starts - shift) % WORD).any() or int((starts + sizes).max()) > len(data)):
         raise Unfit("a row is not where its record says")
     count = max(len(data) - shift, 0) // WORD
@@ -82,7 +82,7 @@ def rows_of(blobs: Sequence[bytes]) -> Rows:
     ends = np.cumsum(lengths + len(_PADDING))
     starts = ends - lengths + 1
     if (lengths < 1).any() or np.frombuffer(data, np.uint8)[starts - 1].any():
-        raise Undecodable("a row does not begin with the version that ckpt knows")
+        raise Undecodable("a row begins with a version that ckpt does not know")
     return rows_at(data, starts, lengths - 1)
 
 
@@ -99,7 +99,7 @@ def columns_of(fields: Sequence[tuple[str, Json]], rows: Rows, what: str) -> lis
     bits = (count + 63) // 64
     _refuse_if((rows.size < (bits + count) * WORD).any(), f"a row of {what} is too short for its {count} columns")
     if count % 64 and ((rows.words[rows.at + bits - 1] >> (count % 64)) & ((1 << 64 - count % 64) - 1)).any():
-        raise Unfit(f"a row of {what} has other columns than its schema")
+        raise Unfit(f"a row of {what} has different columns from its schema")
     columns = []
     for ordinal, (name, kind) in enumerate(fields):
         nulls = ((rows.words[rows.at + ordinal // 64] >> (ordinal % 64)) & 1).astype(bool)
@@ -144,7 +144,7 @@ def _must_be_built(kind: Json, slots: np.ndarray, fixed_part: int, what: str) ->
     if shape in (TypeShape.BOOLEAN, TypeShape.FIXED):
         _refuse_if(used < 8 * WORD and (slots >> used).any(), f"{what} has more bits than its type")
     elif shape is TypeShape.NULL:
-        _refuse_if(len(slots), f"{what} is void and has a value")
+        _refuse_if(len(slots), f"{what} is void but has a value")
     elif shape is not TypeShape.SMALL_DECIMAL and (((slots >> 32) & _LOW) < fixed_part).any():
         raise Unfit(f"{what} points into the fixed part of its row")
 
@@ -179,7 +179,7 @@ def _read_pointed(kind: Json, rows: Rows, places: np.ndarray, sizes: np.ndarray,
         return _large_decimals(kind, rows.raw, starts, sizes, what)
     if shape is TypeShape.VARIANT:
         return _variants(rows.raw, starts, sizes, what)
-    _refuse_if((places % WORD).any(), f"{what} does not begin at a word")
+    _refuse_if((places % WORD).any(), f"{what} is not aligned to a word")
     inner = rows.inside(places // WORD, sizes, what)
     match kind:
         case "interval":
@@ -190,12 +190,12 @@ def _read_pointed(kind: Json, rows: Rows, places: np.ndarray, sizes: np.ndarray,
             return lists(*_elements(element, inner, what))
         case {"type": "map", "keyType": key, "valueType": value}:
             return _maps(key, value, inner, what)
-    raise LeftToSpark(f"{what} is of a type that ckpt does not decode")
+    raise LeftToSpark(f"{what} has a type that ckpt does not decode")
 
 
 def _large_decimals(kind: Json, raw: np.ndarray, starts: np.ndarray, sizes: np.ndarray, what: str) -> pa.Array:
     """Decimals of more than 18 digits: the unscaled value, big-endian, as short as it can be."""
-    _refuse_if(((sizes < 1) | (sizes > 16)).any(), f"{what} contains a decimal of an impossible length")
+    _refuse_if(((sizes < 1) | (sizes > 16)).any(), f"{what} contains a decimal of impossible length")
     places = np.arange(16)
     within = places[None, :] < sizes[:, None]
     padded = raw[np.where(within, (starts + sizes)[:, None] - 1 - places[None, :], 0)]
@@ -216,11 +216,11 @@ def _variants(raw: np.ndarray, starts: np.ndarray, sizes: np.ndarray, what: str)
 
 def _calendar_intervals(rows: Rows, what: str) -> pa.Array:
     """Months and days in one word, microseconds in the next."""
-    _refuse_if((rows.size != 2 * WORD).any(), f"{what} contains an interval of an impossible length")
+    _refuse_if((rows.size != 2 * WORD).any(), f"{what} contains an interval of impossible length")
     micros = rows.words[rows.at + 1]
     most = (1 << 63) // 1000 - 1
     if ((micros > most) | (micros < -most)).any():
-        raise Undecodable(f"{what} contains an interval that Arrow cannot hold")
+        raise Undecodable(f"{what} contains an interval that does not fit an Arrow type")
     pairs = np.stack([rows.words[rows.at], micros * 1000], axis=1)
     return fixed(pa.month_day_nano_interval(), pairs, np.zeros(len(rows), bool))
 
@@ -255,9 +255,9 @@ def _maps(key: Json, value: Json, rows: Rows, what: str) -> pa.Array:
     _refuse_if((rows.size < WORD).any(), f"{what} contains a map that is too short")
     length = rows.words[rows.at]
     single: np.ndarray = np.ones(len(rows), np.int64)
-    _refuse_if((length % WORD).any(), f"{what} contains a map of an impossible length")
+    _refuse_if((length % WORD).any(), f"{what} contains a map of impossible length")
     keys, counts = _elements(key, rows.inside(single, length, what), f"{what}.key")
     behind = single + length // WORD
     values, others = _elements(value, rows.inside(behind, rows.size - behind * WORD, what), f"{what}.value")
-    _refuse_if((counts != others).any(), f"{what} contains a map with more keys than values, or fewer")
+    _refuse_if((counts != others).any(), f"{what} contains a map with different numbers of keys and values")
     return pa.MapArray.from_arrays(offsets(counts), keys, values)

@@ -40,7 +40,7 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
     if not zips:
         yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, folder, "it has no snapshot (N.zip)")
     elif (newest := f"{max(zips)}.zip") not in names:
-        lost = "its checksum file is there, and it is not"
+        lost = "its checksum file exists, but the file does not"
         yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, f"{folder}/{newest}", lost)
     snapshots = {path: zip_ for path, zip_ in checkpoint.source_snapshots.items() if path.startswith(f"{folder}/")}
     for path, snapshot in snapshots.items():
@@ -54,9 +54,9 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
             missing += [f"{kind}/{name}" for name, length in named if name not in there or there[name].size != length]
         if not snapshot.ssts and not snapshot.logs and path == f"{folder}/{max(zips)}.zip":
             yield Finding(
-                diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, "it is of an empty list, though files were found"
+                diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, "it belongs to an empty list, though files were found"
             )
         if missing:
             others = f" and {len(missing) - 1} others" if missing[1:] else ""
-            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, f"it names {missing[0]}{others}, not there")
+            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, f"missing: {missing[0]}{others}")
     yield Finding(diagnoses.modes.AUTO_LOADER, folder, detail)

@@ -18,16 +18,16 @@ def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
     if flow.superseded:
         yield Finding(diagnoses.modes.SUPERSEDED, "", f"runs use version {flow.live}")
     elif flow.before is not None and checkpoint.commits.latest is None:
-        detail = f"no batch is committed in version {flow.version}, and version {flow.before} has batches"
+        detail = f"no batch is committed in version {flow.version}, but version {flow.before} has batches"
         table = quote_word(flow.flow.refreshed or "TABLE")
         refresh = words(
-            "If the table was to be refreshed in full, run {run}: it empties the table, and reads again what the "
-            "sources still have.",
+            "If the table was meant to be refreshed in full, run {run}: it empties the table, and "
+            "rereads everything that the sources still have.",
             run=Code(f"spark-pipelines run --full-refresh {table}"),
         )
         rename = words(
-            "If the table has its rows, give each of these folders a name that is no number, such as {unused}, before "
-            "any other run: {folders}. The flow then continues in version {before}.",
+            "If the table has its rows, rename each of these folders before any other run, to a name "
+            "that is not a number, such as {unused}: {folders}. The flow then continues in version {before}.",
             unused=f"{flow.version}.unused",
             folders=", ".join(flow.above),
             before=flow.before,

@@ -25,11 +25,11 @@ def find_passing_place(checkpoint: Checkpoint) -> Iterator[Finding]:
     for path, location in (("", checkpoint.uri), *recorded):
         where = location if not path else f"it was written in {location}"
         if made := _TEMPORARY.match(location):
-            detail = f"{where if path else made[1]}: Spark made it for one run, as checkpointLocation was not set"
+            detail = f"{where if path else made[1]}: Spark made it for one run because checkpointLocation was not set"
             yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
             return
         if kept := _PASSING.match(location):
-            detail = f"{where if path else checkpoint.uri}: {kept[1]} ends with the container or the machine"
+            detail = f"{where if path else checkpoint.uri}: {kept[1]} disappears with the container or the machine"
             yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
             return
 

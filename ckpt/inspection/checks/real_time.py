@@ -15,8 +15,8 @@ from ckpt.restart.own_triggers import OPERATORS, REFUSED_SOURCES
 from ckpt.versions import Spark
 
 UNSEEN = (
-    "the sink, which has to be Kafka, foreach or the console; the interval, 5 seconds at least; and whether Spark has "
-    "a slot for each partition of the sources and each shuffle partition at once: real-time mode needs them"
+    "the sink, which must be Kafka, foreach or the console; the interval, at least 5 seconds; and whether Spark has a "
+    "slot for each source partition and each shuffle partition at once, as real-time mode needs"
 )
 
 
@@ -38,10 +38,10 @@ def _list_reasons(
     if query is None:
         return
     if query.output_mode.lower() != "update":
-        yield f"its output mode is {query.output_mode}, and real-time mode takes update"
+        yield f"its output mode is {query.output_mode}, but real-time mode needs update"
     for index, source in enumerate(query.sources):
         if source.kind in REFUSED_SOURCES:
-            yield f"source {index} is {source.kind}, and real-time mode reads Kafka"
+            yield f"source {index} is {source.kind}, but real-time mode reads only Kafka"
         for option in source.limits if source.kind == SourceType.KAFKA else ():
             yield f"source {index} has the option {option}"
     for operator in query.operators or ():
@@ -53,7 +53,7 @@ def _compare_settings(session: Mapping[str, str]) -> Iterator[str]:
     """Spark compares settings that the session has itself, not their defaults."""
     provider = session.get(settings.PROVIDER_CLASS)
     if provider not in (None, settings.ROCKSDB_PROVIDER):
-        yield f"the session sets {settings.PROVIDER_CLASS}, and not to RocksDB"
+        yield f"the session sets {settings.PROVIDER_CLASS}, but not to RocksDB"
     version = session.get(settings.CHECKPOINT_FORMAT)
     number = None if version is None else parse_java_int(version.strip())
     if number is not None and number < 2:
@@ -64,4 +64,4 @@ def list_untried(query: QueryDescription | None) -> Iterator[str]:
     """List the sources that real-time mode may not read: no Spark was asked."""
     for index, source in enumerate(query.sources if query is not None else ()):
         if source.kind != SourceType.KAFKA and source.kind not in REFUSED_SOURCES:
-            yield f"whether real-time mode reads source {index}, {source.kind}, was not tried"
+            yield f"real-time mode was not tried with source {index}, {source.kind}"

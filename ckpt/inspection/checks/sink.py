@@ -53,12 +53,12 @@ class SinkOutlook:
     """A sink compared with a checkpoint."""
 
     log: SinkLog
-    outcome: Annotated[SinkOutcome, "what becomes of the batches of the next start ([sinks](sink.md))"]
+    outcome: Annotated[SinkOutcome, "the effect on the batches of the next start ([sinks](sink.md))"]
     said: Annotated[str, "one sentence for people; its words are not fixed"]
-    next_batch: Annotated[int | None, "that the next start runs first; null if that is unknown"] = None
-    last_batch: Annotated[int | None, "the newest that the sink has: in a table, of this query"] = None
+    next_batch: Annotated[int | None, "the batch that the next start runs first; null if that is unknown"] = None
+    last_batch: Annotated[int | None, "the newest batch in the sink: in a table, of this query"] = None
     dropped: Annotated[Batches | None, "`[from, to]`: batches whose new rows will be dropped"] = None
-    lacks: Annotated[Batches | None, "`[from, to]`: batches that are committed and not in the sink"] = None
+    lacks: Annotated[Batches | None, "`[from, to]`: batches that are committed but not in the sink"] = None
     forget_from: int | None = None  # the first batch that the sink has to forget so that it drops none
     query_id: Annotated[str | None, "the id that a lost `metadata` had, if only one query has written to the table"] = (
         None
@@ -112,8 +112,8 @@ def foresee_sink(checkpoint: Checkpoint, forecasts: Sequence[Forecast], log: Sin
     writer = log.writer(checkpoint.query_id)
     last = writer.last_batch if writer else log.last_batch
     if start is None:
-        has = f"it has batch {last} last" if last is not None else "it has no batch of this query"
-        sentence = f"{has}; no start that is forecast runs a batch, so the checkpoint has to be repaired first"
+        has = f"its last batch is {last}" if last is not None else "it has no batch of this query"
+        sentence = f"{has}; no forecast start runs a batch, so the checkpoint must be repaired first"
         return _add_dropped(checkpoint, SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=last))
     outlook = _compare_batches(checkpoint, log, start, last, writer)
     if writer is None or not writer.expired:
@@ -127,12 +127,12 @@ def _foresee_rows(checkpoint: Checkpoint, log: SinkLog, start: _Start | None) ->
     if log.kind == SinkKind.NOOP:
         return replace(outlook, said=again)
     if start is None:
-        return replace(outlook, said=f"no start that is forecast runs a batch; what is read again is written: {again}")
+        return replace(outlook, said=f"no forecast start runs a batch; rows that are read again are written: {again}")
     if start.again:
         return replace(outlook, said=f"batch {start.batch} runs again, and is written again: {again}")
     if name_lagging_mode(checkpoint) is not None:
         earlier = f"rows after the offsets of batch {checkpoint.offsets.latest} may be in it already"
-        return replace(outlook, said=f"batch {start.batch} is written; {earlier}, and come again: {again}")
+        return replace(outlook, said=f"batch {start.batch} is written; {earlier}, and repeat: {again}")
     older = "if this checkpoint is an older copy, which such a sink cannot show"
     return replace(outlook, said=f"batch {start.batch} is new, and is written; {older}, {again}")
 
@@ -143,7 +143,7 @@ def _find_gone(checkpoint: Checkpoint, log: SinkLog) -> Iterator[Finding]:
         return
     has = f"the checkpoint has committed batches up to {checkpoint.commits.ids[-1]}"
     if log.gone:
-        yield Finding(diagnoses.sinks.SINK_LACKS, "", f"nothing is at {log.uri}, and {has}", BOOK.advise("sink_gone"))
+        yield Finding(diagnoses.sinks.SINK_LACKS, "", f"{log.uri} is empty, and {has}", BOOK.advise("sink_gone"))
     if log.unlogged is not None:
         yield Finding(diagnoses.sinks.SINK_LOG_SEEMS_LOST, "", f"{log.uri} has {log.unlogged}, and {has}")
 
@@ -157,7 +157,7 @@ def _add_broken_log(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook
         return outlook
     which = " and ".join(trouble for _, trouble in broken)
     detail = f"{log.sink.unbroken_log} of {log.uri} {which}"
-    consequence = f"its log {which}, so readers fail, and so does the batch that compacts it next"
+    consequence = f"its log {which}, so readers fail, and so does the next batch that compacts it"
     first = min((name for name, _ in broken), key=lambda name: compactible_id(name) or 0)
     advice = _fill_skipped(checkpoint, log) or _write_again(checkpoint, log, first)
     findings = (*outlook.findings, Finding(diagnoses.others.SINK_LOG_HOLE, "", detail, advice))
@@ -186,11 +186,9 @@ def _add_gaps(checkpoint: Checkpoint, outlook: SinkOutlook, writer: SinkWriter |
         return outlook
     which = batch_ranges(ranges_of(missing))
     outlook = replace(outlook, forget_from=missing[0])
-    check = words(
-        "Check whether their rows are in the table. If they are not, do this: it writes them and all later rows."
-    )
+    check = words("Check whether their rows are in the table. If not, do this: it writes them and all later rows.")
     others = [finding for finding in outlook.findings if finding.diagnosis is diagnoses.sinks.SINK_LACKS]
-    detail = f"{outlook.log.uri} has no {which}, though committed here, and has batch {outlook.last_batch}"
+    detail = f"{outlook.log.uri} lacks the committed {which}, but has batch {outlook.last_batch}"
     detail = "; ".join((detail, *(finding.detail for finding in others)))
     cure = describe_cure(checkpoint, outlook).lead(check)
     finding = Finding(diagnoses.sinks.SINK_LACKS, "", detail, cure, minor=checkpoint.is_past(missing[-1]))
@@ -240,15 +238,15 @@ def _find_start(forecasts: Sequence[Forecast], modes: Iterable[Progress]) -> _St
 def _guess_query(checkpoint: Checkpoint, log: SinkLog) -> SinkOutlook:
     """Without the id it is unknown which transactions are those of the query, unless there is one candidate only."""
     writer = log.find_query(checkpoint)
-    lost = "the checkpoint has no query id, by which the table knows its batches"
+    lost = "the checkpoint has no query id, by which the table recognizes its batches"
     proof = None if checkpoint.metadata_checksums is None else sidecar(METADATA)
     if writer is None:
         count = len(log.writers)
         none = "none is certain to be this query" if proof is None else f"none is this query, as {proof} shows"
         who = "nobody" if count == 0 else f"{count} {plural_of(count, 'writer')}, of which {none}"
-        return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions are those of {who}")
-    alone = "one query alone has written to it" if proof is None else f"this is the one that {proof} proves"
-    sentence = f"{lost}; {alone}: {writer.app_id}, batch {writer.last_batch} last"
+        return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions come from {who}")
+    alone = "only one query has written to it" if proof is None else f"this is the one that {proof} proves"
+    sentence = f"{lost}; {alone}: {writer.app_id}, last with batch {writer.last_batch}"
     outlook = SinkOutlook(log, SinkOutcome.UNKNOWN, sentence, last_batch=writer.last_batch, query_id=writer.app_id)
     return replace(outlook, id_file=proof)
 
@@ -271,8 +269,8 @@ def _compare_batches(
     newest = -1 if last is None else last
     outlook = SinkOutlook(log, SinkOutcome.CONTINUES, "", batch, last)
     if writer is not None and writer.expired and newest >= batch:
-        sentence = f"it has {span('batch', batch, newest)}, but has forgotten so: what runs again is written again"
-        detail = f"{log.uri} had batch {newest} of this query; its transactions count for {log.retention}"
+        sentence = f"it has {span('batch', batch, newest)}, but has forgotten that: repeated batches are written again"
+        detail = f"{log.uri} had batch {newest} of this query, but keeps transactions for {log.retention} only"
         findings = (Finding(diagnoses.sinks.SINK_FORGOT, "", detail),)
         return replace(outlook, outcome=SinkOutcome.WRITES_AGAIN, said=sentence, findings=findings)
     gone = writer.taken_back if writer is not None else None
@@ -284,7 +282,7 @@ def _compare_batches(
         return (_foresee_pass if match is Match.SAME else _foresee_doubt)(checkpoint, outlook)
     if newest < batch - 1:
         return _foresee_lack(checkpoint, outlook, newest + 1)
-    outlook = replace(outlook, said=f"it has batch {newest} last, so batch {batch} is written")
+    outlook = replace(outlook, said=f"its last batch is {newest}, so batch {batch} is written")
     return outlook if gone is None or gone[0] >= batch else _foresee_restored(checkpoint, outlook, gone)
 
 
@@ -301,7 +299,7 @@ def _foresee_first(checkpoint: Checkpoint, log: SinkLog, start: _Start) -> SinkO
         return SinkOutlook(log, SinkOutcome.CONTINUES, sentence + others, start.batch)
     detail = f"{log.uri} has no {log.sink.record} of this query, and batch {start.batch} runs next{others}"
     if log.cut:
-        detail += "; its first snapshots have expired, and with them what it knew of their batches"
+        detail += "; its first snapshots have expired, and with them its record of their batches"
     # a Delta table that is older than the newest batch, and has no transactions, though none would have expired
     older = log.created_ms is not None and log.created_ms < checkpoint.planned_ms(checkpoint.offsets.latest)
     without_ids = older and not log.writers and log.retention is None
@@ -317,7 +315,7 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     """Foresee a start with a table that knows batches of which it no longer has the rows."""
     last = min(gone[1], (outlook.next_batch or 0) - 1)
     which = span("batch", gone[0], last)
-    detail = f"{outlook.log.uri} was restored: the rows of {which} were taken back"
+    detail = f"{outlook.log.uri} was restored: the rows of {which} were removed"
     advice, writer = None, outlook.log.writer(checkpoint.query_id)
     if writer is not None and writer.kept is None and gone[0] > 0:
         advice = BOOK.advise("sink_restored_unsaid", which=which)
@@ -327,7 +325,7 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
-        said=f"{outlook.said}; the rows of {which} were taken back by a RESTORE",
+        said=f"{outlook.said}; a RESTORE removed the rows of {which}",
         lacks=(gone[0], last),
         findings=(Finding(diagnoses.sinks.SINK_RESTORED, "", detail, advice),),
     )
@@ -335,16 +333,16 @@ def _foresee_restored(checkpoint: Checkpoint, outlook: SinkOutlook, gone: Batche
 
 def _foresee_drops(checkpoint: Checkpoint, outlook: SinkOutlook, first: int, newest: int) -> SinkOutlook:
     lost, batch = span("batch", first, newest), outlook.next_batch or 0
-    before = f"batch {batch}, which runs again, is passed over; " if first > batch else ""
+    before = f"batch {batch}, which runs again, is skipped; " if first > batch else ""
     why = _find_lost_state(checkpoint, batch, outlook.log.sink)
-    dropped = f"new rows of {lost} will be dropped silently"
+    dropped = f"new rows of {lost} will be silently dropped"
     if why is not None:
         failing = batch if checkpoint.state is not None and checkpoint.state.format_version > 1 else batch + 1
-        dropped = f"rows of {lost} will not be written, and batch {failing} fails for want of the state of {batch}"
+        dropped = f"rows of {lost} will not be written, and batch {failing} fails because it lacks the state of {batch}"
     detail = f"{outlook.log.uri} has batch {newest}, and batch {batch} runs next: {dropped}"
     if first == batch and batch in checkpoint.offsets:
-        detail += f"; this batch {batch} is another one: {describe_times(checkpoint, outlook.log, batch)}"
-    sentence = f"it has batch {newest} last: {before}{dropped}"
+        detail += f"; this batch {batch} is a different one: {describe_times(checkpoint, outlook.log, batch)}"
+    sentence = f"its last batch is {newest}: {before}{dropped}"
     outlook = replace(outlook, outcome=SinkOutcome.DROPS, said=sentence, dropped=(first, newest), forget_from=batch)
     return replace(outlook, findings=(_build_drop(checkpoint, outlook, detail),))
 
@@ -353,8 +351,8 @@ def _foresee_doubt(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     """Foresee a start with a sink that has a batch of this id, perhaps another one."""
     batch = outlook.next_batch or 0
     times = describe_times(checkpoint, outlook.log, batch)
-    which = f"whether its batch {batch} is the one that runs again is unknown: {times}"
-    sentence = f"{which}; if it is another one, rows of batch {batch} will be dropped"
+    which = f"it is unknown whether its batch {batch} is the one that runs again: {times}"
+    sentence = f"{which}; if it is a different one, rows of batch {batch} will be dropped"
     outlook = replace(outlook, outcome=SinkOutcome.MAY_DROP, said=sentence, dropped=(batch, batch), forget_from=batch)
     return replace(outlook, findings=(_build_drop(checkpoint, outlook, f"{outlook.log.uri}: {sentence}"),))
 
@@ -378,7 +376,7 @@ def _add_dropped(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     )
     earlier = [f.detail for f in outlook.findings if f.diagnosis is diagnoses.sinks.SINK_WILL_DROP]
     others = (f for f in outlook.findings if f.diagnosis is not diagnoses.sinks.SINK_WILL_DROP)
-    detail = f"{outlook.log.uri}: {rows}{also}; its batch {dropped.last} is another one: {times}"
+    detail = f"{outlook.log.uri}: {rows}{also}; its batch {dropped.last} is a different one: {times}"
     drop = _build_drop(checkpoint, outlook, "; ".join((*earlier, detail)))
     return replace(outlook, findings=(replace(drop, minor=dropped.past and outlook.dropped is None), *others))
 
@@ -417,12 +415,12 @@ def describe_cure(checkpoint: Checkpoint, outlook: SinkOutlook) -> Advice:
 
 def _foresee_pass(checkpoint: Checkpoint, outlook: SinkOutlook) -> SinkOutlook:
     batch = outlook.next_batch or 0
-    sentence = f"it has batch {batch} already: run again, that is passed over, and batch {batch + 1} is written"
+    sentence = f"it already has batch {batch}: the batch runs again and is skipped, and batch {batch + 1} is written"
     lost = _find_lost_state(checkpoint, batch, outlook.log.sink)
     diagnosis, why = diagnoses.sinks.SINK_HAS_NEXT, "which is not committed here"
     if lost is not None:
         diagnosis, why = diagnoses.sinks.SINK_PASSES_OVER_STATE, f"and {lost}"
-        sentence = f"it has batch {batch} already: run again, that is passed over, and the query fails"
+        sentence = f"it already has batch {batch}: the batch runs again and is skipped, and the query fails"
     findings = (Finding(diagnosis, "", f"{outlook.log.uri} has batch {batch}, {why}"),)
     outcome, needs_noop = SinkOutcome.PASSES_OVER, lost is not None
     return replace(outlook, outcome=outcome, said=sentence, findings=findings, needs_noop=needs_noop)
@@ -436,17 +434,17 @@ def _find_lost_state(checkpoint: Checkpoint, batch: int, sink: Sink) -> str | No
     if state.format_version > 1:
         return f"the state has checkpoint format {state.format_version}"
     if sink.fails_with_state:
-        return "Spark 4.2 and later fail a batch with state that foreachBatch passes over"
+        return "Spark 4.2 and later fail a stateful batch that foreachBatch skips"
     newest = (partition.newest_version for _, store in checkpoint.stores() for partition in store.partitions)
     if all(version is not None and version > batch for version in newest):
         return None
-    return f"version {batch + 1} of the state, which is that after batch {batch}, is not there in every partition"
+    return f"version {batch + 1} of the state (after batch {batch}) is missing in some partitions"
 
 
 def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> SinkOutlook:
     batch, log = outlook.next_batch or 0, outlook.log
     missing = span("batch", first, batch - 1)
-    has = f"it has batch {first - 1} last" if first else "it has no batch"
+    has = f"its last batch is {first - 1}" if first else "it has no batch"
     skipped = all(map(checkpoint.is_skipped, range(first, batch)))
     if skipped and not log.sink.unbroken_log:
         return replace(outlook, said=f"{has}, so batch {batch} is written; a skip left out {missing}")
@@ -454,7 +452,7 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
     lacking = "sink_log_lacks" if log.sink.unbroken_log else "sink_lacks"
     named = {"kept": first - 1, "log": log.sink.unbroken_log}
     advice = BOOK.advise(lacking if first else f"{lacking}_all", **named)
-    detail = f"{log.uri} has no {missing}, {'left out by a skip' if skipped else 'though committed here'}"
+    detail = f"{log.uri} lacks {missing}, {'left out by a skip' if skipped else 'though committed here'}"
     return replace(
         outlook,
         outcome=SinkOutcome.LACKS,
@@ -482,10 +480,10 @@ def _describe_fill(log: SinkLog, batch: int) -> Words:
     name = log.file_log.name_of(batch)
     folder, local = f"{log.uri.rstrip('/')}/{FILE_LOG}", local_path(log.uri)
     merged = [log.file_log.name_of(entry) for entry in range(log.file_log.first_needed, batch)]
-    inside = "that holds v1 and nothing else"
+    inside = "that contains only the line v1"
     write = f"printf v1 > {quote_path(f'{local}/{FILE_LOG}/{name}')}"
     if name.endswith(COMPACT):
-        inside = f"that holds v1 and then every line but the first of {merged[0]} to {merged[-1]}, in this order"
+        inside = f"that contains v1 and then every line but the first of {merged[0]} to {merged[-1]}, in this order"
         files = " ".join(merged)
         write = f"cd {quote_path(f'{local}/{FILE_LOG}')} && (echo v1; awk 'FNR > 1' {files}) > {name}"
     if local is None:
@@ -522,7 +520,7 @@ def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterato
     if due is None or (sink is not None and sink.certain and not sink.log.sink.doubles):
         return
     if isinstance(mark, Unreadable):
-        detail = f"batch {due.batch} runs next, and {FIRST_START} cannot be read: {mark.reason}"
+        detail = f"batch {due.batch} runs next, but {FIRST_START} cannot be read: {mark.reason}"
         yield Finding(diagnoses.sinks.FIRST_START_UNREADABLE, FIRST_START, detail)
     elif mark == due:
         yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")

@@ -82,10 +82,10 @@ def describe_times(checkpoint: Checkpoint, log: SinkLog, batch: int) -> str:
     """Say when the sink wrote a batch and when the checkpoint planned the one of that id, as a part of a sentence."""
     written_ms, planned_ms = log.written_by(checkpoint.query_id, batch), checkpoint.planned_ms(batch)
     if written_ms is None:
-        return "the sink does not say when it wrote its own"
+        return "the sink does not record when it wrote its own"
     wrote = f"the sink wrote its own at {instant(written_ms)}"
     if planned_ms <= 0:
-        return f"{wrote}, and the offsets do not say when this one was planned"
+        return f"{wrote}, but the offsets do not record when this one was planned"
     gap_ms = planned_ms - written_ms
     if gap_ms < CLOCKS_APART_MS:
         return f"{wrote}, {gap_ms / _SECOND_MS:,.1f} s before this one was planned"

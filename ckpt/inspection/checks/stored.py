@@ -128,14 +128,14 @@ def find_later_times(checkpoint: Checkpoint) -> Iterator[Finding]:
     latest_ms, batch = max(((log.metadata.timestamp_ms, i) for i, log in records if log.metadata), default=(0, 0))
     now_ms = time.time_ns() // 1_000_000
     if latest_ms > now_ms + CLOCKS_APART_MS:
-        detail = f"batch {batch} was planned at {instant(latest_ms)}, and it is {instant(now_ms)} here"
+        detail = f"batch {batch} was planned at {instant(latest_ms)}, but it is {instant(now_ms)} here"
         yield Finding(diagnoses.logs.PLANNED_LATER, f"offsets/{batch}", detail)
 
 
 def find_lagging_log(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find asynchronous tracking, which plans and runs batches that it does not log."""
     if pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
-        detail = f"rows after the offsets of batch {checkpoint.offsets.latest} may have been written already"
+        detail = f"rows after the offsets of batch {checkpoint.offsets.latest} may already have been written"
         yield Finding(diagnoses.logs.LOG_LAGS_BEHIND, f"offsets/{checkpoint.offsets.latest}", detail)
 
 
@@ -234,13 +234,13 @@ def find_edited_file_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             detail = None
             shown = f"entry {file.log_offset} says that its file was modified at {instant(time_ms)}"
             if number is not None and (file.log_offset > number or (name.isdecimal() and file.log_offset != number)):
-                detail = f"it has an entry that calls itself {file.log_offset}"
+                detail = f"it has an entry with the number {file.log_offset}"
             elif file.path[:1] != "/" and ":" not in file.path:
-                detail = f"entry {file.log_offset} has no absolute path of a file"
+                detail = f"entry {file.log_offset} has no absolute file path"
             elif planned_ms and time_ms - planned_ms > offsets.FAR_MS:
                 detail = f"{shown}, after the newest batch was planned: later files count as too old"
             elif before_ms - time_ms > _MAX_FILE_AGE_MS:
-                detail = f"{shown}, long before files in earlier entries: the file counts as not read"
+                detail = f"{shown}, long before files in earlier entries: the file counts as unread"
             if detail is not None:
                 yield Finding(diagnoses.others.FILE_LOG_EDITED, path, detail)
                 return
@@ -253,21 +253,21 @@ def find_sink_log_holes(checkpoint: Checkpoint) -> Iterator[Finding]:
         if folder.rpartition("/")[2] == "_spark_metadata":
             log = compactible_log(checkpoint.listing.in_folder(folder))
             if log.first_missing is not None:
-                detail = f"entries {log.first_needed} to {log.latest} are needed, and this one is missing"
+                detail = f"entries {log.first_needed} to {log.latest} are needed, but this one is missing"
                 yield Finding(diagnoses.others.SINK_LOG_HOLE, f"{folder}/{log.first_missing}", detail)
 
 
 def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
-        yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files carry unique ids")
+        yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files have unique ids")
 
 
 def find_real_time(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find that real-time mode wrote the checkpoint, whose starts are other ones than those of the forecasts."""
     if in_real_time(checkpoint):
         stateless = checkpoint.state is None
-        detail = "the newest commit has version 2 and names no state" if stateless else "the aggregation is named so"
+        detail = "the newest commit has version 2 but no state ids" if stateless else "the aggregation is named so"
         yield Finding(diagnoses.logs.REAL_TIME, COMMITS if stateless else STATE, detail)
 
 
@@ -285,7 +285,7 @@ def find_abandoned_timeline(checkpoint: Checkpoint) -> Iterator[Finding]:
     newer = checkpoint.state.newer if checkpoint.state else None
     if newer is not None:
         which = span("version", newer.first_version, newer.last_version)
-        detail = f"{newer.files} files of {which}, and the offset log ends at batch {checkpoint.offsets.latest}"
+        detail = f"{newer.files} files of {which}, but the offset log ends at batch {checkpoint.offsets.latest}"
         diagnosis = diagnoses.state.STATE_ABOVE if newer.harmful else diagnoses.state.STATE_AHEAD
         yield Finding(diagnosis, newer.example, detail)
 
@@ -334,7 +334,7 @@ def find_missing_state(checkpoint: Checkpoint) -> Iterator[Finding]:
     if not ran or checkpoint.state is not None or pattern(checkpoint) is Pattern.ASYNC_PROGRESS:
         return
     if checkpoint.stateful is None:
-        yield Finding(diagnoses.state.STATE_SEEMS_LOST, "state", "missing, and the logs have a watermark")
+        yield Finding(diagnoses.state.STATE_SEEMS_LOST, "state", "missing, but the logs have a watermark")
     else:
         detail = "missing, which is normal for a stateless query and a loss for any other"
         yield Finding(diagnoses.state.NO_STATE_FOLDER, "state", detail)
@@ -354,7 +354,7 @@ def find_strays(checkpoint: Checkpoint) -> Iterator[Finding]:
     strays = checkpoint.state.strays if checkpoint.state else ()
     if strays:
         more = f"; {len(strays) - 1:,} more like it" if len(strays) > 1 else ""
-        yield Finding(diagnoses.state.STATE_NAME_IGNORED, strays[0], f"its name is no version of the store{more}")
+        yield Finding(diagnoses.state.STATE_NAME_IGNORED, strays[0], f"its name is not a version of the store{more}")
 
 
 def find_missing_schemas(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -424,7 +424,7 @@ def find_foreign_snapshots(checkpoint: Checkpoint) -> Iterator[Finding]:
 def find_vanished(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find files that were listed and gone when they were to be read."""
     if checkpoint.moving:
-        yield Finding(diagnoses.others.CHANGED_WHILE_READ, "", "files came and went from one look to the next")
+        yield Finding(diagnoses.others.CHANGED_WHILE_READ, "", "files appeared or disappeared between two reads")
     elif checkpoint.vanished:
         detail = f"{len(checkpoint.vanished)} of the files listed were gone when ckpt tried to read them"
         yield Finding(diagnoses.others.CHANGED_WHILE_READ, checkpoint.vanished[0], detail)
@@ -437,7 +437,7 @@ def find_orphan_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
         names = checkpoint.listing.in_folder(log.folder)
         orphans = [name for file in log.names.others if file.endswith(".crc") and (name := file[1:-4]) not in names]
         for belongs_to in sorted(name for name in orphans if name.isdecimal()):
-            detail = f"the file {log.folder}/{belongs_to} that it belongs to is missing"
+            detail = f"its file {log.folder}/{belongs_to} is missing"
             commit_due = log is checkpoint.commits and int(belongs_to) == latest
             to_come = latest is None or int(belongs_to) > latest or commit_due
             blocks = to_come and checkpoint.local
@@ -452,7 +452,7 @@ def find_directories(checkpoint: Checkpoint) -> Iterator[Finding]:
         for name in checkpoint.listing.subfolders(log.folder):
             if name.isdecimal() and (latest is None or int(name) > latest):
                 path = f"{log.folder}/{name}"
-                yield Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark has to write the file {path}")
+                yield Finding(diagnoses.others.DIRECTORY_IN_THE_WAY, path, f"Spark must write the file {path}")
 
 
 def find_stale_sidecars(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -483,7 +483,7 @@ def find_nested(checkpoint: Checkpoint) -> Iterator[Finding]:
         ids = sort_batch_names(checkpoint.listing.in_folder(folder)).ids if above and name == OFFSETS else ()
         if ids and not (tuple(ids) == (0,) and _OF_ICEBERG.fullmatch(folder)):
             advice = BOOK.advise("inspect_nested", nested=f"{checkpoint.uri.rstrip('/')}/{above}")
-            detail = "a checkpoint of its own, which is not looked at here"
+            detail = "another checkpoint, which this report does not cover"
             yield Finding(diagnoses.others.NESTED, above, detail, advice)
 
 
@@ -542,7 +542,7 @@ _CHECKS = (
 def check(checkpoint: Checkpoint) -> list[Finding]:
     """Run every check, and return the findings in the order of the checks; where parts were not read, these alone."""
     if links := checkpoint.links_out:
-        return [Finding(diagnoses.others.LINK_OUT, path, "nothing behind it was read") for path in links]
+        return [Finding(diagnoses.others.LINK_OUT, path, "nothing beyond it was read") for path in links]
     findings = (finding for find in _CHECKS for finding in find(checkpoint))
     refused = [Finding(diagnoses.others.READING_REFUSED, path, why) for path, why in sorted(checkpoint.refused.items())]
     return [*refused, *(finding for finding in findings if not checkpoint.is_refused(finding.path))]

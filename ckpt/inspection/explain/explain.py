@@ -41,7 +41,7 @@ class NearError:
     """A known error that a line resembles, which is no answer."""
 
     error: KnownError
-    why: Annotated[str, "what is the same; for people, its words are not fixed"]
+    why: Annotated[str, "shared words or classes; for people, its words are not fixed"]
 
 
 def find_nearest(line: str) -> tuple[NearError, ...]:
@@ -115,12 +115,12 @@ class ErrorMatch:
     """A known error that a text holds."""
 
     error: KnownError
-    matched: Annotated[str, "the line that says it, without secrets, at most 504 characters"]
-    times: Annotated[int, "how many lines say it"]
+    matched: Annotated[str, "the line that shows it, without secrets, at most 504 characters"]
+    times: Annotated[int, "how many lines show it"]
     innermost: Annotated[
         str | None,
-        "of an error that only says that other code failed: the line of the innermost cause, without secrets, at most "
-        "504 characters; null where the text has none",
+        "for an error that only says that other code failed: the line of the innermost cause, without secrets, at most "
+        "504 characters; null if the text has none",
     ]
     cure: Advice  # as of the error, with the checkpoint's location where one was given
     command: Call | None  # the same
@@ -144,14 +144,14 @@ def explain(
     checkpoint: Location | Inspection | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Explanation:
-    """Find the cause in an error message, a traceback or a whole driver log, of any size. Asks nobody.
+    """Find the cause in an error message, a traceback or a whole driver log of any size. Works offline.
 
     A code of a finding, such as CKPT411, is explained too.
 
     Args:
         text: The text, or a binary file with it, which may be compressed by gzip.
-        checkpoint: The checkpoint of the query, to say which of its findings the error is: a path, a URI, a
-            ``Checkpoint``, or what ``inspect`` made of it.
+        checkpoint: The query's checkpoint, to find out which of its findings cause the error: a path, a URI, a
+            ``Checkpoint``, or the result of ``inspect``.
         storage_options: For the file system of the checkpoint.
 
     Raises:
@@ -284,7 +284,7 @@ def _find_contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoi
     line = line[:_LONGEST]
     named = sorted(set(queries))
     if named and checkpoint.query_id is not None and checkpoint.query_id not in named:
-        yield f"the text is of the query {' or '.join(named[:3])}, this checkpoint of {checkpoint.query_id}"
+        yield f"the text belongs to query {' or '.join(named[:3])}, this checkpoint to {checkpoint.query_id}"
     folders = dict.fromkeys(_FOLDER.findall(line))
     moved = checkpoint.state.moved_schemas if checkpoint.state else ()
     places = (checkpoint.uri, *(path.rpartition(f"/{STATE}/")[0] for path in moved))
@@ -292,7 +292,7 @@ def _find_contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoi
         yield f"the text names {next(iter(folders))}, which is another path"
     batches, here = {int(number or other) for number, other in _BATCH.findall(line)}, checkpoint.offsets.ids
     if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
-        yield f"the text names batch {min(batches)}, and offsets/ here has {span('batch', min(here), max(here))}"
+        yield f"the text names batch {min(batches)}, but offsets/ here has {span('batch', min(here), max(here))}"
 
 
 def _may_be_same(folder: str, uri: str) -> bool:

@@ -38,38 +38,36 @@ class WorstFinding:
 class ScannedCheckpoint:
     """One checkpoint in a scan. With an ``error`` it could not be looked at, and the rest is unknown."""
 
-    path: Annotated[str, "as `ckpt inspect` takes it"]
-    name: Annotated[str, "its last folder, with the one above where that is called `checkpoint` or alike"]
-    verdict: Annotated[str | None, "that of `ckpt inspect`; its words are not fixed"] = None
-    outcome: Annotated[Outcome | None, "the worst of the forecasts that the verdict rests on"] = None
+    path: Annotated[str, "as for `ckpt inspect`"]
+    name: Annotated[str, "its last folder, with the parent folder if it is called `checkpoint` or similar"]
+    verdict: Annotated[str | None, "the verdict of `ckpt inspect`; its words are not fixed"] = None
+    outcome: Annotated[Outcome | None, "the worst forecast behind the verdict"] = None
     kind: Kind | None = None
     query_id: str | None = None
     stateful: bool | None = None
     latest_batch: Annotated[int | None, "planned"] = None
-    latest_ms: Annotated[int | None, "when it was planned; without a record of it, when its file was written"] = None
+    latest_ms: Annotated[int | None, "when it was planned; if not recorded, when its file was written"] = None
     uncommitted: Annotated[int | None, "how many planned batches have no commit"] = None
     files: int | None = None
     size: int | None = None  # bytes, of all files
-    state_bytes: Annotated[int | None, "of all versions that are there; null without state"] = None
+    state_bytes: Annotated[int | None, "including old versions; null without state"] = None
     state_growth: Annotated[
         float | None,
-        "bytes a batch, from the oldest to the newest snapshot of each partition; null where no partition has two, "
-        "and for RocksDB state of more than 1,000 partitions (remote: 120)",
+        "bytes per batch, from the oldest to the newest snapshot of each partition; null if no partition has two, "
+        "and for RocksDB state with more than 1,000 partitions (remote: 120)",
     ] = None
     snapshot_lag: Annotated[
-        int | None, "versions after its newest snapshot that a partition replays at the next start, at most"
+        int | None, "most versions that a partition replays after its newest snapshot at the next start"
     ] = None
     replay_files: Annotated[int | None, "deltas and changelogs that the next start replays, in all partitions"] = None
     deletable: int | None = None  # bytes of files that no restart needs, as far as names and sizes say
-    not_read: Annotated[NotRead | None, "state files that the next start loads, and that were not read completely"] = (
+    not_read: Annotated[NotRead | None, "state files that the next start loads but that were not read completely"] = (
         None
     )
-    lag: Annotated[
-        int | None, "with `--sources`: Kafka offsets that wait to be read; null: not asked, or not known"
-    ] = None
+    lag: Annotated[int | None, "with `--sources`: unread Kafka offsets; null: not asked, or unknown"] = None
     lost: Annotated[int | None, "those of them that a start with `failOnDataLoss=false` would never read"] = None
     sources_error: Annotated[
-        str | None, "why its sources could not be asked; the rest is then as without `--sources`"
+        str | None, "why its sources could not be asked; the other values are as without `--sources`"
     ] = None
     positions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # where its latest batch ends in topics
     findings: Mapping[str, int] = field(default_factory=dict)  # by severity

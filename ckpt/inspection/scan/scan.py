@@ -144,9 +144,9 @@ class ScannedRoot:
     """A root that was asked for."""
 
     uri: Annotated[str, "as given"]
-    checkpoints: Annotated[int, "found below it, those left out by `--changed-since` included"] = 0
+    checkpoints: Annotated[int, "checkpoints found below it, including those left out by `--changed-since`"] = 0
     error: Annotated[str | None, "why it could not be listed"] = None
-    superseded: Annotated[int, "versions of flows of pipelines that no run uses, left out without `--all-versions`"] = 0
+    superseded: Annotated[int, "flow versions that no run uses, left out without `--all-versions`"] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Scan(Value):
     checkpoints: tuple[ScannedCheckpoint, ...]  # those that have not changed are left out
     began_ms: int
     ended_ms: int
-    resumed: Annotated[int, "how many were looked at before the scan was interrupted; it began at `began_ms`"] = 0
+    resumed: Annotated[int, "how many were inspected before the scan was interrupted; it began at `began_ms`"] = 0
     started_over: Annotated[
         str | None, "with `--resume`: why the rows of an interrupted scan could not be used, and all were made again"
     ] = None
@@ -193,12 +193,12 @@ def scan_all(
 ) -> Scan:
     """Scan as ``ckpt.scan`` does; ``prepare`` says how much of the state is read of each checkpoint."""
     if depth is not None and depth < 0:
-        raise UsageError.of("{--depth} has to be 0 or more")
+        raise UsageError.of("{--depth} must be at least 0")
     if jobs is not None and jobs < 1:
-        raise UsageError.of("{--jobs} has to be 1 or more")
+        raise UsageError.of("{--jobs} must be at least 1")
     since = None if changed_since is None else _parse_moment(changed_since)
     if source_options and not sources:
-        raise UsageError(words("{given} is for {needed}", given=Option("source_options"), needed=Option("sources")))
+        raise UsageError(words("{given} needs {needed}", given=Option("source_options"), needed=Option("sources")))
     if sources:
         translate_options(source_options or {})
     locations = [roots] if isinstance(roots, str | PathLike) else roots
@@ -289,7 +289,7 @@ def _parse_moment(moment: str | datetime) -> int:
 
 def _stay(error: CkptError, unfinished: Unfinished) -> StorageError:
     """An error after which the next scan continues."""
-    return StorageError(f"{error}; what was looked at is in {one_line(unfinished.path)}")
+    return StorageError(f"{error}; the results so far are in {one_line(unfinished.path)}")
 
 
 def _look(

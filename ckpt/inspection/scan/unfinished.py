@@ -94,7 +94,7 @@ def _open(path: str) -> BinaryIO:
     for folder in Path(os.path.realpath(path)).parents:
         if (folder / METADATA).is_file() or (folder / OFFSETS).is_dir() or (folder / COMMITS).is_dir():
             raise UsageError.of(
-                "{--resume} {path}: {folder} is a checkpoint, in which nothing is written",
+                "{--resume} {path}: {folder} is a checkpoint, and ckpt does not write there",
                 path=one_line(path),
                 folder=one_line(str(folder)),
             )
@@ -104,7 +104,7 @@ def _open(path: str) -> BinaryIO:
         raise UsageError.of("{--resume} {path}: {why}", path=one_line(path), why=error.strerror or error) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise UsageError.of("{--resume} {path}: it is no file", path=one_line(path))
+        raise UsageError.of("{--resume} {path}: it is not a file", path=one_line(path))
     return os.fdopen(handle, "r+b")
 
 
@@ -129,7 +129,7 @@ def _read(file: BinaryIO, path: str, request: ScanRequest) -> tuple[ScanRequest 
     if not head:
         return None, rows, None
     if not _OURS.match(head):
-        raise UsageError.of("{--resume} {path}: it is not the file of an interrupted scan", path=one_line(path))
+        raise UsageError.of("{--resume} {path}: it does not come from an interrupted scan", path=one_line(path))
     end = len(head)
     try:
         value = json.loads(head)
@@ -151,10 +151,10 @@ def _read(file: BinaryIO, path: str, request: ScanRequest) -> tuple[ScanRequest 
 def _find_difference(value: Any, request: ScanRequest) -> str | None:
     """Tell why rows of an earlier scan would not be those of this one; None if they are."""
     if value["version"] != request.version:
-        return f"ckpt {one_line(value['version'])} made them"
+        return f"ckpt {one_line(value['version'])} wrote them"
     earlier = parse_record(ScanRequest, value)
     if not request.continues(earlier):
-        return "that scan was asked for something else"
+        return "that scan had other arguments"
     if request.began_ms - earlier.began_ms > _LONGEST_MS:
         return f"that scan began at {instant(earlier.began_ms)}, more than a day ago"
     if request.began_ms < earlier.began_ms:

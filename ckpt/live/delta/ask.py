@@ -168,7 +168,7 @@ def _ask_table(request: SourceRequest) -> DeltaNow:
     except NotFound:
         raise build_error(request, "Delta", f"it has no {DELTA_LOG}; {request.advice}") from None
     if (folder := find_staged(storage, log)) is not None:
-        raise build_error(request, "Delta", f"newer versions may be in a catalog only ({folder} has files)")
+        raise build_error(request, "Delta", f"newer versions may exist only in a catalog ({folder} has files)")
     options, most_files = _read_options(request.options)
     try:
         return _Table(storage, log.files).answer(BatchEnds(request), options, most_files)
@@ -248,7 +248,7 @@ class _Table:
         for name in self._segment.commits:
             newest = read[name].metadata or newest
         if newest is None:
-            raise Damaged(Fault.INCOMPLETE, "it has no metadata of the table")
+            raise Damaged(Fault.INCOMPLETE, "it has no table metadata")
         return newest
 
     def _read(self, names: Sequence[str]) -> dict[str, TableVersion]:

@@ -32,7 +32,7 @@ def foresee_delta(start: NextRead, now: DeltaNow) -> SourceOutlook:
         return SourceOutlook(start.source, said=NOT_IN_LOG)
     has = f"the table has versions {now.first} to {now.latest}"
     if now.table_id != end.table_id:
-        detail = f"it has the id {now.table_id}, and the query has read {end.table_id}"
+        detail = f"it has the id {now.table_id}, but the query has read {end.table_id}"
         error = messages.OTHER_DELTA_TABLE
         trouble = Trouble(diagnoses.sources.DELTA_OTHER_TABLE, detail, BOOK.advise("delta_other_table"), error=error)
         return judge_table(start, [trouble], f"{has}, and another id", [UNKNOWN])
@@ -91,7 +91,7 @@ class _Judge:
 
     def _explain_older_table(self) -> Trouble:
         now = self._now
-        detail = f"it ends at version {now.latest}, and the query has read up to version {self._end.last_read}"
+        detail = f"it ends at version {now.latest}, but the query has read up to version {self._end.last_read}"
         move = self._move_back(now.latest + 1)
         name = "delta_older_anew" if now.fitting_batch is None else "delta_older_rewind"
         if move:
@@ -103,7 +103,7 @@ class _Judge:
 
     def _explain_no_snapshot(self) -> Trouble:
         began = self._before.version if self._before else self._end.last_read
-        detail = f"the table as of version {began}, with which the query began, cannot be put together from its log"
+        detail = f"its log cannot rebuild the table as of version {began}, with which the query began"
         if self._before is not None or self._planned or self._end.initial_snapshot:
             advice = BOOK.advise("delta_rest_of_first_table")
         else:
@@ -113,7 +113,7 @@ class _Judge:
 
     def _explain_cleaned_log(self, begin: int) -> Trouble | None:
         first, end = self._now.first, self._end.version
-        detail = f"its log begins at version {first}, and a start goes back to version {begin}"
+        detail = f"its log begins at version {first}, but a start goes back to version {begin}"
         loses, beyond = DeltaOption.LOSES in self._now.options, first > end
         since = begin if self._reads_batch else end
         if loses and not (beyond and self._rules.delta_sees_missing_versions):
@@ -155,7 +155,7 @@ class _Judge:
         changed = [version for version, _ in self._new if not version.fits]
         if self._now.fits and not changed:
             return
-        detail = "a column that the query has still to read has another name in the newest version, or is gone"
+        detail = "an unread column has another name in the newest version, or is gone"
         since = self._now.changed_in
         option = BOOK.text("delta_at_the_change") if since is None else Setting(f"startingVersion={since}")
         advice = BOOK.advise("delta_columns_changed", option=option)
@@ -203,7 +203,7 @@ class _Judge:
         left_out = [file for _, files in skipped for file in files]
         numbers = ", ".join(str(version.version) for version, _ in skipped[:5])
         versions, advice = plural_of(len(skipped), "version"), BOOK.advise("delta_skipped")
-        detail = f"skipChangeCommits leaves out {_count_files(left_out)} of {versions} {numbers}"
+        detail = f"skipChangeCommits skips {_count_files(left_out)} of {versions} {numbers}"
         return Trouble(diagnoses.sources.DELTA_LEAVES_OUT, detail, advice, runs=True, skips=True)
 
     def _find_missing_files(self) -> Iterator[Trouble]:
@@ -213,7 +213,7 @@ class _Judge:
             return
         count = _count_files([files[at] for at in gone])
         has = "was not read is" if len(gone) == 1 else "were not read are"
-        detail = f"{count} that {has} not there: deleted by VACUUM, or by hand"
+        detail = f"{count} that {has} missing: deleted by VACUUM, or by hand"
         advice = BOOK.advise("delta_missing_files", count=count)
         later = gone[0] >= len(self._of_batch) if self._planned else gone[0] >= self._now.most_files
         error = messages.no_data_file(self._rules)

@@ -67,7 +67,7 @@ def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
             return NotAsked(_OUTPUT_OF_A_SINK)
         there = _list_files(storage, recursive)
     except NotFound:
-        raise SourceError(f"{one_line(mask_secrets(path))}: nothing is there; {request.advice}") from None
+        raise SourceError(f"{one_line(mask_secrets(path))}: it does not exist; {request.advice}") from None
     log = _read_log(open_storage(checkpoint.uri, request.storage_options), checkpoint, index)
     named = [(_find_below(path, file.path, recursive=recursive), file) for file in log]
     read, planned = batch_entries(checkpoint, index)
@@ -137,7 +137,7 @@ def _read_log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[
     for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
         files = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
         if isinstance(files, StorageError | Unreadable) or log.missing:
-            raise SourceError(f"the log of source {index} ({folder}) cannot be read: the findings say why")
+            raise SourceError(f"the log of source {index} ({folder}) cannot be read: see the findings")
         for file in files:
             log_files.setdefault(file.path, file)
     return tuple(log_files.values())
@@ -151,7 +151,7 @@ def _read_max_age(options: Mapping[str, str]) -> int | None:
     text = options.get("maxfileage", "")
     age = _AGE.fullmatch(text.lower())
     if text and age is None:
-        raise unusable_option("maxFileAge is a number with ms, s, m, h or d, such as 30d")
+        raise unusable_option("maxFileAge must be a number with ms, s, m, h or d, such as 30d")
     return int(age[1]) * _MS[age[2]] if age else _WEEK_MS
 
 

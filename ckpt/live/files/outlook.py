@@ -35,17 +35,17 @@ def foresee_files(start: NextRead, now: FilesNow) -> SourceOutlook:
         advice = BOOK.advise("files_outside", folder=quote_word(one_line(folder)), now=root)
         words = _find_words(now.refused, now.place)
         trouble = Trouble(diagnoses.sources.FILES_OUTSIDE, detail, advice, fails, words)
-        return judge_source(source, [trouble], f"{plural(now.files, 'file')}, none of which is read")
+        return judge_source(source, [trouble], f"{plural(now.files, 'file')}, none of which the query has read")
     planned = again and not start.passed
     if planned and now.apart:
         findings = tuple(_find_changes(now, (), now.changed, batch, source.folder))
-        sentence = f"{plural_of(now.apart, 'file')} of batch {batch} in other folders: ckpt did not look there"
+        sentence = f"{plural_of(now.apart, 'file')} of batch {batch} in other folders: ckpt did not check there"
         return SourceOutlook(source, said=f"{now.apart:,} {sentence}", findings=findings)
     gone = now.gone if planned else ()
     changed = now.changed + (0 if planned else now.changed_last)
     findings = tuple(_find_changes(now, gone, changed, batch, source.folder))
     rerun = f"; {now.planned:,} of batch {batch} are read again" if planned else ""
-    sentence = f"{plural(now.files, 'file')}, {now.unseen:,} of them not read yet{rerun}"
+    sentence = f"{plural(now.files, 'file')}, {now.unseen:,} unread{rerun}"
     waiting = now.unseen + (now.planned - len(gone) if planned else 0)
     outcome = SourceOutcome.SKIPS if gone or now.old else SourceOutcome.CONTINUES
     return SourceOutlook(source, outcome, sentence, (), findings, waiting, None, len(gone) + now.old)

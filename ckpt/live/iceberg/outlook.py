@@ -33,10 +33,10 @@ def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
     if not isinstance(end, IcebergOffset) or not isinstance(begin, IcebergOffset):
         return SourceOutlook(start.source, said=NOT_IN_LOG)
     if now.in_future:
-        reason = "the table is older than stream-from-timestamp: what a start does is unknown"
+        reason = "the table is older than stream-from-timestamp: the outcome of a start is unknown"
         return SourceOutlook(start.source, said=reason)
     judge = _Judge(start, now, begin, end)
-    unread, has = judge.count_unread(), "the table has no snapshot: the next start reads whatever comes into it"
+    unread, has = judge.count_unread(), "the table has no snapshot: the next start reads whatever is added to it"
     if now.chain:
         has = add_waiting(f"the table has {plural(len(now.chain), 'snapshot')} up to {now.chain[-1].id}", unread)
     return judge_table(start, judge.find_troubles(), has, unread)
@@ -129,7 +129,7 @@ class _Judge:
     def _explain_missing(self, snapshot: int | None, *, in_batch: bool) -> Trouble:
         error = messages.ICEBERG_SNAPSHOT_GONE
         if self._now.younger and self._now.cut_after is None:
-            detail = f"it has no snapshot {snapshot}, and none that is older than the latest batch"
+            detail = f"it has no snapshot {snapshot}, and none older than the latest batch"
             advice = self._move_on(BOOK.text("iceberg_check_path"), 0)
             return self._build_trouble(diagnoses.sources.ICEBERG_OTHER_TABLE, detail, advice, error, in_batch=in_batch)
         detail = f"it no longer has snapshot {snapshot}, where {'batch' if in_batch else 'the latest batch'} "
@@ -161,7 +161,7 @@ class _Judge:
     def _explain_rollback(self, *, in_batch: bool) -> Trouble:
         snapshot = self._end.snapshot or 0
         error = messages.iceberg_rolled_back(cut=self._now.cut_after is not None, in_batch=in_batch)
-        detail = f"snapshot {snapshot}, which the query has read, is no ancestor of the current one"
+        detail = f"snapshot {snapshot}, which the query has read, is not an ancestor of the current one"
         base = self._now.branched.get(snapshot)
         kept = BOOK.text("iceberg_kept")
         number = -1 if base is None else self._at[base]
@@ -178,7 +178,7 @@ class _Judge:
         known = [option for name, option in _OPTIONS.items() if name in operations]
         added = [snapshot for snapshot in barring if snapshot.files]
         if here.operation not in _OPTIONS:
-            detail = f"snapshot {here.id} does not say what it did"
+            detail = f"snapshot {here.id} does not record its operation"
             advice = BOOK.advise("iceberg_unnamed_change")
             return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, None, later=later)
         adds = f", and adds {_count_files([here])}" if here.files else ""
@@ -194,7 +194,7 @@ class _Judge:
         skipped = [snapshot for snapshot in later if snapshot.operation in _OPTIONS and snapshot.files]
         if not skipped:
             return None
-        detail = f"the options leave out {_count_files(skipped)} of {plural(len(skipped), 'snapshot')} that change rows"
+        detail = f"the options skip {_count_files(skipped)} of {plural(len(skipped), 'snapshot')} that change rows"
         return Trouble(diagnoses.sources.ICEBERG_LEAVES_OUT, detail, None, runs=True, skips=True)
 
     def _walk_from_the_beginning(self) -> Iterator[Trouble]:
@@ -213,7 +213,7 @@ class _Judge:
             detail = f"snapshot {barring[0].id}, since then, is not an append"
             name = "iceberg_trigger_or_options" if options else "iceberg_another_trigger"
         else:
-            detail = f"snapshot {first.snapshot}, which {log}/0 names, is no longer there"
+            detail = f"snapshot {first.snapshot}, which {log}/0 names, no longer exists"
             name = "iceberg_trigger_or_delete"
         kept = BOOK.text("iceberg_and_with_options", options=options) if options else ""
         advice = BOOK.advise(name, options=options, file=f"{log}/0", crc=f"{log}/.0.crc", kept=kept)

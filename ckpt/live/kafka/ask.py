@@ -156,7 +156,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
         return NotAsked("with the option assign ckpt cannot tell which partitions are read")
     fail_on_data_loss = (options.get("failondataloss") or "true").lower()
     if fail_on_data_loss not in ("true", "false"):
-        raise unusable_option("failOnDataLoss is true or false")
+        raise unusable_option("failOnDataLoss must be true or false")
     try:  # Java and Python understand a pattern alike but for rare cases
         pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
     except re.error:
@@ -175,7 +175,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
     gone = sorted(read - (subscribed or set()))
     if pattern is not None and gone:  # such a topic a start takes in ways of its own
         topic = one_line(gone[0])
-        return NotAsked(f"topic {topic} is gone, or subscribePattern does not match it: what a start does is not known")
+        return NotAsked(f"topic {topic} is gone, or subscribePattern does not match it: a start's outcome is unknown")
     missing = dict.fromkeys(named - legal, TopicNow(None))
     return KafkaNow({**topics, **missing}, partitions, subscribed, fail_on_data_loss == "true")
 

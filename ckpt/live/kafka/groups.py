@@ -59,7 +59,7 @@ def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, in
 
 def _explain_refusal(client: Client, error: Exception, group: str) -> str:
     if error.args[0].name() in ("UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"):
-        return f"group {one_line(group)} has members: it is a consumer's, so choose another prefix"
+        return f"group {one_line(group)} has members, so it belongs to a consumer: choose another prefix"
     return str(client.build_error(error, f"group {one_line(group)}: "))
 
 
@@ -68,7 +68,7 @@ def _commit_group(client: Client, consumer: Any, offsets: Mapping[Part, int]) ->
     places = [client.library.TopicPartition(*part, offset, _MARK) for part, offset in offsets.items()]
     there = _retry(client, lambda: consumer.committed(places, timeout=PATIENCE_S))
     if any(offset.offset >= 0 and offset.metadata != _MARK for offset in there):
-        return "the group has offsets that ckpt has not committed: it may be a consumer's"
+        return "the group has offsets that ckpt did not commit: it may belong to a consumer"
     done = _retry(client, lambda: consumer.commit(offsets=places, asynchronous=False))
     wrong = next((offset for offset in done if offset.error is not None), None)
     return wrong and f"{one_line(wrong.topic)}/{wrong.partition}: {one_line(wrong.error.str())}"

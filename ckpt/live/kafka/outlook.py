@@ -186,7 +186,7 @@ def _fails(part: PartOutlook, now: KafkaNow, *, again: bool) -> bool:
 
 def _describe(parts: Sequence[PartOutlook], waiting: int, lost: int) -> str:
     new = sum(part.fate is Fate.ADDED for part in parts)
-    texts = [f"{plural(waiting, 'offset')} of {plural(len(parts), 'partition')} wait to be read"]
+    texts = [f"{plural(waiting, 'offset')} of {plural(len(parts), 'partition')} unread"]
     if new:
         texts.append(f"{plural(new, 'new partition')} will be read from the beginning")
     if lost:
@@ -312,7 +312,7 @@ def _describe_partition(part: PartOutlook) -> str:
         case Fate.NO_TOPIC:
             return f"there is no topic {part.topic}"
         case Fate.NOT_SUBSCRIBED:
-            return f"{name} is not subscribed to; {plural(part.lost, 'offset')} of it were not read"
+            return f"{name} is not in the subscription; {plural(part.lost, 'offset')} of it unread"
     if now is None:
         return f"{name} no longer exists"
     has = f"{name} has offsets {now.earliest} to {now.latest}"
@@ -320,10 +320,10 @@ def _describe_partition(part: PartOutlook) -> str:
         case Fate.ADDED_LATE:
             return f"{name} is new, and its first {plural(now.earliest, 'offset')} are already gone"
         case Fate.WAITS:
-            return f"{has}, and batch reads {part.start} to {part.end}: a start waits, and then fails"
+            return f"{has}, but the batch reads {part.start} to {part.end}: a start waits, and then fails"
         case Fate.LOOKS_RECREATED if now.younger:
             younger = now.younger
             return f"{has}; {younger.offset} was written after batch {younger.batch} had read up to {part.start}"
         case Fate.LOOKS_RECREATED:
-            return f"{has}, and another partition shows that its topic was created again"
-    return f"{has}, and the next batch starts at {part.begin}"
+            return f"{has}, and another partition shows that its topic was recreated"
+    return f"{has}, but the next batch starts at {part.begin}"

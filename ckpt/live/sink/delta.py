@@ -46,7 +46,7 @@ def replay_delta_log(
     lost = {app_id: rows.list_lost(app_id) for app_id in last}
     limit_ms = None if retention is None else parse_retention_ms(retention)
     if retention is not None and limit_ms is None:
-        raise Damaged(Fault.BAD_JSON, f"ckpt does not understand how long it keeps transactions ({retention})")
+        raise Damaged(Fault.BAD_JSON, f"ckpt does not understand its retention of transactions ({retention})")
     oldest_ms = None if limit_ms is None else now_ms - limit_ms
     writers = [
         SinkWriter(

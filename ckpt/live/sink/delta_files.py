@@ -43,7 +43,7 @@ def read_delta_sink(uri: str, storage: Storage, until: int | None = None) -> Sin
 def _read_sink(uri: str, storage: Storage, until: int | None) -> SinkLog:
     log = storage.list_level(DELTA_LOG)
     if (folder := find_staged(storage, log)) is not None:
-        why = f"newer versions of the table may be in a catalog only ({folder} has files)"
+        why = f"newer versions of the table may exist only in a catalog ({folder} has files)"
         return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so its newest batch is unknown")
     try:
         segment = choose_segment(log.files if until is None else names_until(log.files, until))
@@ -84,7 +84,7 @@ def _name_restores(
         if isinstance(action, Restore) and action.to_version is None:
             restored = find_restored_version(storage, files, version)
             if restored is None:
-                what = f"the RESTORE of version {version} names a time, and ckpt cannot tell to which version it went"
+                what = f"the RESTORE of version {version} names a time, and ckpt cannot tell which version it restored"
                 raise Damaged(Fault.INCOMPLETE, what)
             named.append((version, Restore(restored)))
         else:

@@ -135,7 +135,7 @@ def roll_back(uri: str, newest: int, number: int) -> None:
     table = _load(uri)
     current = table.metadata.current_snapshot_id
     if current != newest:
-        raise StorageError(f"the table has snapshot {current} by now, and {newest} was the newest")
+        raise StorageError(f"the table now has snapshot {current}, but {newest} was the newest")
     with _explain(uri):
         table.manage_snapshots().rollback_to_snapshot(number).commit()
 
@@ -143,7 +143,7 @@ def roll_back(uri: str, newest: int, number: int) -> None:
 def _load(uri: str) -> Any:
     named = _PLACE.fullmatch(uri)
     if named is None:
-        raise UsageError(f"{one_line(uri)} names no table of a catalog: write iceberg://CATALOG/NAMESPACE.TABLE")
+        raise UsageError(f"{one_line(uri)} names no table in a catalog: write iceberg://CATALOG/NAMESPACE.TABLE")
     try:
         from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError

@@ -20,12 +20,12 @@ from ckpt.texts import mask_secrets
 _SEVERAL = "it has {}, and ckpt cannot know which of them the query writes to"
 _NONE = (
     f"it has neither {DELTA_LOG} nor {FILE_LOG}, and no Iceberg metadata: it is not a table that ckpt reads, nor the "
-    "output of a file sink, or its log is gone, so which batches it has is unknown"
+    "output of a file sink, or its log is gone, so its batches are unknown"
 )
 _TIMED = 10  # newest entries whose times are read: as many batches as are judged
 _HEAD = 1 << 16  # bytes of an entry: its first files were written in the batch as the others were
 _DATA_FILE = re.compile(r"part-\d{5}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-c\d{3}\.")
-_HUDI = "a Hudi table, whose log ckpt does not read: which batches it has is unknown"
+_HUDI = "a Hudi table, whose log ckpt does not read: its batches are unknown"
 
 
 def _read_file_sink(uri: str, storage: Storage) -> SinkLog:
@@ -111,7 +111,7 @@ def _ask_plugins(uri: str, storage_options: Mapping[str, str]) -> SinkLog | None
     def ask(read: Any) -> SinkLog | None:
         log = read(uri, storage_options)
         if log is not None and not (isinstance(log, SinkLog) and (log.rules or log.unknown is not None)):
-            raise TypeError("it has to return None, or a SinkLog with rules or with unknown")
+            raise TypeError("it must return None, or a SinkLog with rules or with unknown")
         return log
 
     return next(ask_plugins(PLUGINS, ask), None)

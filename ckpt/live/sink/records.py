@@ -36,9 +36,9 @@ class SinkWriter:
     last_batch: Annotated[int, "its batch id, or `txnVersion`"]
     updated_ms: Annotated[int | None, "when that was written"]
     expired: Annotated[bool, "the table has forgotten it"]
-    taken_back: Annotated[
-        tuple[int, int] | None, "`[from, to]`: batches whose rows a RESTORE of the table took back"
-    ] = None
+    taken_back: Annotated[tuple[int, int] | None, "`[from, to]`: batches whose rows a RESTORE of the table removed"] = (
+        None
+    )
     restored_to: int | None = None  # the version to which that RESTORE took it
     kept: int | None = None  # the newest batch before those whose rows it has; None: none, or not known
     gaps: tuple[tuple[int, int], ...] = ()  # of Delta: batches between its transactions that it has none of, as ranges

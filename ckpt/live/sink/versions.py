@@ -37,13 +37,13 @@ class SinkVersion:
     """An earlier version of a table, for a query that goes back to it."""
 
     number: Annotated[int, "of the version, or the id of the snapshot"]
-    newest: Annotated[int, "that the table has now"]
+    newest: Annotated[int, "the current one of the table"]
     log: SinkLog  # of batches, as the table was then
-    batch: Annotated[int | None, "the newest of the query whose rows it had; null: none"]
+    batch: Annotated[int | None, "the query's newest batch in it; null: none"]
     is_current: Annotated[bool, "the table has the rows of that version now"]
     keeps_ids: bool  # once it is restored, the table still drops later batches of the query
-    others: Annotated[tuple[str, ...], "later commits of others, which a restore also removes"]
-    statement: Annotated[str, "of SQL that restores it"]
+    others: Annotated[tuple[str, ...], "later commits of other writers, which a restore also removes"]
+    statement: Annotated[str, "the SQL that restores it"]
     undo: str  # the one that takes that back
 
     @property
@@ -54,7 +54,7 @@ class SinkVersion:
     @property
     def restore_first(self) -> str:
         """The statement that has to be run first, as a part of a sentence."""
-        return f"the table has later rows than those of {self.name}: first run {self.statement}"
+        return f"the table has later rows than {self.name}: first run {self.statement}"
 
 
 def read_sink_version(
@@ -95,7 +95,7 @@ def _choose(wanted: str, times: Mapping[int, int]) -> int:
         raise _refuse(wanted, "write a number, or a time such as 2026-05-31T07:30:00Z") from None
     earlier = [version for version, time_ms in times.items() if time_ms <= until]
     if not earlier:
-        raise _refuse(wanted, f"the table has no version of that time; it has {_spell(times)}")
+        raise _refuse(wanted, f"the table has no version for that time; it has {_spell(times)}")
     return max(earlier, key=lambda version: (times[version], version))
 
 
@@ -113,16 +113,16 @@ def _read_delta(uri: str, wanted: str, query_id: str | None, storage: Storage, l
     number = _choose(wanted, find_version_times(storage))
     then = read_delta_sink(uri, storage, until=number)
     if then.unknown is not None:
-        raise _refuse(wanted, f"that version of the table cannot be read any more: {then.unknown}")
+        raise _refuse(wanted, f"that version of the table can no longer be read: {then.unknown}")
     later = tuple(_read_commits(storage, [versions[later] for later in sorted(versions) if later > number], files))
     writer, now = then.writer(query_id), log.writer(query_id)
     batch = writer.last_batch if writer is not None else None
     if writer is not None and writer.taken_back is not None:
         first, last = writer.taken_back
         if last < writer.last_batch:
-            raise _refuse(wanted, f"that version lacks batches {first} to {last}: name one before a RESTORE took these")
+            raise _refuse(wanted, f"that version lacks batches {first} to {last}: name one before the RESTORE")
         if first and writer.kept is None:
-            why = f"a RESTORE took back batches {first} to {last}, and nothing says which one the table had before them"
+            why = f"a RESTORE removed batches {first} to {last}, and no file shows which batch came before them"
             raise _refuse(wanted, words("{why}: name the batch with {--to-batch}", why=why))
         batch = first - 1 if first else None
     changing = [commit for commit in later if commit.operation not in _NO_ROWS]

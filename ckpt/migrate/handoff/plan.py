@@ -128,14 +128,14 @@ class Handoff(Value):
 
     inspection: Inspection
     possible: Ranges  # after which a new query can continue: committed, with offsets, and with state if there is any
-    batch: Annotated[int | None, "after which the new query continues, or was to continue"] = None
-    state_version: Annotated[int | None, "of the state that belongs to the batch; null if the query keeps none"] = None
+    batch: Annotated[int | None, "the batch after which the new query continues, or was to continue"] = None
+    state_version: Annotated[int | None, "of the batch's state; null if the query is stateless"] = None
     watermark_ms: Annotated[
-        int | None, "that the old query's next batch would have had; 0 without a watermark, null if it is not recorded"
+        int | None, "the watermark of the old query's next batch; 0 without a watermark, null if it is not recorded"
     ] = None
     sources: tuple[SourceStart, ...] = ()
     later: tuple[Later, ...] = ()
-    sinks: Annotated[tuple[SinkMeaning, ...], "what a new checkpoint means for each kind"] = ()
+    sinks: Annotated[tuple[SinkMeaning, ...], "how each kind treats a new checkpoint"] = ()
     doubts: tuple[Words, ...] = ()  # why rows may be read twice; none is ever left out
     warnings: tuple[Words, ...] = ()
     refused: Words | None = None
@@ -160,20 +160,20 @@ def handoff(
     sink: str | None = None,
     snippet: Language | str | None = None,
 ) -> Handoff:
-    """Say how a new query continues where the old one stopped, as ``ckpt handoff`` does.
+    """Show how a new query continues where the old one stopped, like ``ckpt handoff``.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the URI.
         batch: The batch after which the new query continues; by default the newest that is committed, whose state can
             be read where the query is stateful.
-        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
-            one is spoken of.
+        sink: The query's sink, as for ``inspect``: only that sink is
+            described then.
         snippet: Also write code that starts the sources there, in ``python`` or ``scala``.
 
     Raises:
         NotACheckpoint, NotFound, StorageError, UsageError: The checkpoint, or the sink, cannot be read.
-        CkptError: There is no such code: too many files, or a secret in a path.
+        CkptError: The code cannot be written: too many files, or a secret in a path.
 
     >>> handoff = ckpt.handoff("sample_checkpoints/kafka-4.2", snippet="python")
     >>> [line for line in handoff.snippet.splitlines() if line.startswith("def")]

@@ -57,7 +57,7 @@ class CheckpointCopy(Value):
     planned: Annotated[bool, "with `--plan`: nothing is written"]
     sinks: Mapping[str, str] = field(default_factory=dict)  # kind: what it does if the original writes there too
     wrong_checksums: Annotated[
-        tuple[str, ...], "state files that do not fit the checksum file next to them, and were copied as they are"
+        tuple[str, ...], "state files that do not match their checksum file, and were copied unchanged"
     ] = ()
 
 
@@ -74,27 +74,27 @@ def copy(
     sink: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
-    """All that ``ckpt copy`` does. The query may run meanwhile; the original is only read.
+    """Copy a checkpoint, like ``ckpt copy``. The query may keep running; the original is only read.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        new: A path or URI of a folder that does not exist, or holds no file. That of a flow of a declarative pipeline
-            that has not run, ``<storage>/_checkpoints/<catalog>/<schema>/<table>/<flow>``, gets it as version ``0``.
+        new: A path or URI of a folder that does not exist, or contains no file. A declarative pipeline's flow
+            that has never run, ``<storage>/_checkpoints/<catalog>/<schema>/<table>/<flow>``, gets it as version ``0``.
         storage_options: For the file system of the checkpoint, where it is remote; also for that of ``new`` if that is
             storage of the same kind, or the checkpoint is local.
         to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         batch: A committed batch as of which it is copied; by default the newest.
-        new_id: Give the copy a query id of its own.
-        plan: Write nothing: only say what would be copied.
+        new_id: Give the copy its own query id.
+        plan: Write nothing: only report what would be copied.
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
-        sink: The place that the query writes to, or what the sink does, as ``inspect`` takes it: of sinks only that
-            one is spoken of.
+        sink: The query's sink, as for ``inspect``: only that sink is
+            described then.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
-        NotACheckpoint, NotFound, StorageError: The original cannot be read, or the copy not be written; nothing is
-            left of it then, as far as it can be removed.
-        CkptError: There is no such batch, a start after it would fail, the copy is not what it should be, or the flow
+        NotACheckpoint, NotFound, StorageError: The original cannot be read, or the copy not be written; in that
+            case it is removed as far as possible.
+        CkptError: There is no such batch, a start after it would fail, the copy is wrong, or the flow
             has run.
         UsageError: A URI or option is wrong, or one place is inside the other.
 

@@ -108,7 +108,7 @@ def select_files(
     checkpoint = read_checkpoint(storage, batches=0)
     chosen = _choose_batch(checkpoint, find_batch(checkpoint, batch))
     if (lost := name_lost_part(checkpoint, chosen)) is not None:
-        raise CannotCopy(f"{checkpoint.uri}: a copy as of batch {chosen} would not be as the query was then: {lost}")
+        raise CannotCopy(f"{checkpoint.uri}: a copy as of batch {chosen} would differ from the query then: {lost}")
     offsets = checkpoint.offsets
     planned = offsets.latest == chosen + 1 and checkpoint.commits.latest == chosen
     top = chosen + (planned and offsets.readable(chosen + 1) is not None)  # that batch keeps its range
@@ -143,7 +143,7 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     if checkpoint.unfinished:
         raise CannotCopy(f"{checkpoint.uri}: {NEVER_FINISHED}")
     if not possible:
-        raise CannotCopy(f"{checkpoint.uri}: no batch is committed and has offsets that can be read")
+        raise CannotCopy(f"{checkpoint.uri}: no batch is committed and has readable offsets")
     if batch is None:
         return possible[-1]
     if batch not in possible:

@@ -91,9 +91,9 @@ def plan_columns(
     mixed = [part.why for part in plan.parts if part.silent and part.kind in (PartKind.KEY, PartKind.VALUE)]
     if (plan.stores and (has.name is None or not known)) or (mixed and not plan.stores):
         changed = mixed or [part.why for part in plan.parts if part.old != part.new]
-        raise planner.refuse(join([*changed, "its state is kept in a form whose columns ckpt does not change"], "; "))
+        raise planner.refuse(join([*changed, "its state has a format in which ckpt does not change columns"], "; "))
     if not wants.stores and old is not None and _list_types(old) != _list_types(wants):
-        raise planner.refuse("its columns differ, and Spark before 4.0 does not say what state a query keeps")
+        raise planner.refuse("its columns differ, and Spark before 4.0 does not show which state a query keeps")
     return plan
 
 
@@ -179,7 +179,7 @@ class _ColumnPlanner:
                 raise self._refuse_part(part, ", and ckpt does not change columns of this operator")
         fits = all(_have_types(*sides.list_columns(word)) for sides in pairs for word in ("key", "value"))
         if self.old is None and not fits:
-            raise self.refuse("its columns differ, and ckpt does not change those of this operator")
+            raise self.refuse("its columns differ, and ckpt does not change columns of this operator")
         return ColumnPlan((), self.parts)
 
     @property
@@ -244,7 +244,7 @@ class _ColumnPlanner:
         moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
         repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
         if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
-            raise self.refuse("its keys are others, and ckpt does not change the keys of sessions")
+            raise self.refuse("its keys differ, and ckpt does not change session keys")
         own = ColumnFamily(sides.old.name, sides.old.key_schema, _cut(sides.old.value_schema, lead))
         value, value_parts = self._plan_aggregates(_StorePair(own, sides.new_key, _cut(sides.new_value, lead)))
         if value is None and added_us is None:
@@ -264,7 +264,7 @@ class _ColumnPlanner:
             return None, False, ()
         if self.old is not None and self.old.keys is not None and self.wants.keys is not None:
             if len(self.old.keys) != len(old) or len(self.wants.keys) != len(new):
-                raise self.refuse("ckpt cannot tell which column of the key is which")
+                raise self.refuse("ckpt cannot tell which key column is which")
             why = {part.new: part for part in self.parts if part.kind is PartKind.KEY}
             matching = {number: part.old for number, part in why.items()}
         else:
@@ -278,12 +278,12 @@ class _ColumnPlanner:
                 if text == _NULL and not is_nullable((fields_of(sides.new_key) or [])[number]):
                     raise self.refuse(f"{name} is never NULL in the query")
                 origins.append(ColumnOrigin(None, None if text == _NULL else text, given=True))
-                explanation = f"{name} is {text} in the state: full if every row of the old query had this value"
+                explanation = f"{name} is {text} in the state: complete if every row of the old query had this value"
                 judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
                 continue
             if before is None:
                 word = defaults.get(number, name)
-                missing = f"the key has {name}; no key in the state has it"
+                missing = f"the key has {name}, but no key in the state has it"
                 remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
                 one_value = isinstance(kind, str) and not self._replaces_key(number, matching)
                 raise self.refuse(plain(missing if part is None else part.why) + (remedy if one_value else ""))
@@ -299,7 +299,7 @@ class _ColumnPlanner:
         window = next((origin.window for origin in origins if origin.window), None)
         changed = tuple(origins) if window else _drop_same(origins, sides, "key")
         if changed is not None and not old:
-            raise self.refuse("its groups are not in the state: all rows are in one group there")
+            raise self.refuse("its groups are not in the state, where all rows are in one group")
         merged = window is not None and window.length_us > window.part_us
         return changed, merged or len(taken - {None}) < len(old), tuple(judged)
 
@@ -321,11 +321,11 @@ class _ColumnPlanner:
         if self.expires_ms is None:
             raise self.refuse(BOOK.text("evolve_no_expiry", default={name: Hole.VALUE}))
         timed = self.old is not None and any(map(is_event_time, fields_of(sides.old.key_schema) or ()))
-        why = f"all keys of the state expire at {instant(self.expires_ms)}, when those of the newest rows do"
+        why = f"all keys in the state expire at {instant(self.expires_ms)}, together with those of the newest rows"
         if timed:  # a row that repeats a key has its time
             part = PartComparison(PartKind.VALUE, None, 0, Knowledge.FULL, why)
         else:
-            why = f"{why}: until then a row that repeats an older one is dropped, too"
+            why = f"{why}: until then, a row that repeats an older one is also dropped"
             part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, why)
         return (ColumnOrigin(None, self.expires_ms * 1000),), (part,)
 
@@ -339,9 +339,9 @@ class _ColumnPlanner:
                 continue
             if is_event_time(fields[before]):
                 raise self.refuse(BOOK.text("evolve_key_gone", gone=name))
-            why = f"key column {name} is gone: keys that differed only there are one"
+            why = f"key column {name} is gone: keys that differed only in it become one"
             if expires:
-                why += ", with the latest of their expiries, for the state does not say which row was first"
+                why += ", with the latest of their expiries, because the state does not show which row came first"
             yield PartComparison(PartKind.KEY, before, None, verdict, why)
 
     def _find_window(self, number: int) -> MadeWindow | None:
@@ -375,7 +375,7 @@ class _ColumnPlanner:
             if _have_types(old, new) and (self.old is None or aggregates is None):
                 return _drop_same([*map(ColumnOrigin, range(len(new)))], sides, "value"), ()
             schemas = f"{spell_schema(sides.new_value)}, in the state {spell_schema(sides.old.value_schema)}"
-            raise self.refuse(f"ckpt cannot tell which column of its state belongs to which aggregate: {schemas}")
+            raise self.refuse(f"ckpt cannot tell which state column belongs to which aggregate: {schemas}")
         starts = self._match_aggregates(sides, aggregates, old)
         origins: list[ColumnOrigin] = []
         judged: list[PartComparison] = []
@@ -386,7 +386,7 @@ class _ColumnPlanner:
                 judged.append(part)
                 continue
             if start is None and not all(buffer.empty_known for buffer in aggregate.buffers):
-                raise self.refuse(plain(part.why) + ": what it begins with is not known")
+                raise self.refuse(plain(part.why) + ": its initial value is unknown")
             for offset, buffer in enumerate(aggregate.buffers):
                 if start is None:
                     origins.append(ColumnOrigin(None, buffer.empty))
@@ -424,7 +424,7 @@ class _ColumnPlanner:
             if _list_buffers(before) != [(name, bare(kind)) for name, kind in old]:
                 both = [", ".join(name for name, _ in each) for each in (_list_buffers(before), old)]
                 raise OtherOld(
-                    f"operator {self.has.id} keeps {both[0]} in the description, {both[1]} in the checkpoint"
+                    f"operator {self.has.id} keeps {both[0]} in the description, but {both[1]} in the checkpoint"
                 )
             places = _list_starts(before)
             parts = {part.new: part for part in self.parts if part.kind is PartKind.VALUE}
@@ -444,7 +444,7 @@ class _ColumnPlanner:
         text = spell(aggregate.sql)
         if start is None:
             return PartComparison(PartKind.VALUE, None, number, Knowledge.FROM_NOW_ON, f"{text} is new")
-        why = f"{text} from column {start + 1} of the state"
+        why = f"{text} from state column {start + 1}"
         return PartComparison(PartKind.VALUE, start, number, Knowledge.UNKNOWN, why)
 
     def _match_buffer_names(
@@ -490,7 +490,7 @@ class _ColumnPlanner:
             start = None if source == "-" else old[source] - (ordinal - starts[number])
             last = len(sides.list_columns("value")[0]) - len(aggregates[number].buffers)
             if start is not None and not 0 <= start <= last:
-                raise self.refuse(f"{source} of the state is not what {column} of the query needs")
+                raise self.refuse(f"state column {source} does not fit {column} of the query")
             mapped[number] = start
         return mapped
 
@@ -510,7 +510,7 @@ class _ColumnPlanner:
                 judged += parts
                 planned.add(side)
                 if key is not None and self.old is None:
-                    why = f"key columns of the {side} side, by their places"
+                    why = f"key columns of the {side} side, by position"
                     judged.append(PartComparison(PartKind.KEY, 0, 0, Knowledge.UNKNOWN, why, side=side))
             if key is not None or origins is not None:
                 columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, key, origins, indexed=indexed)
@@ -526,7 +526,7 @@ class _ColumnPlanner:
         old = {family.name: family for family in store.column_families}
         keyed = [own for own in stores if own.key is not None]
         if keyed and len(keyed) != len(old):
-            raise self.refuse("the types of keys differ in some of its column families alone")
+            raise self.refuse("the key types differ in some of its column families only")
         families = tuple(
             FamilyColumns(
                 own.name,
@@ -570,7 +570,7 @@ class _ColumnPlanner:
         if len(joins) > 1:
             known = [getattr(join, side).columns for join in joins]
             if [len(old) - flags[0], len(new) - flags[1]] != [len(columns) for columns in known]:
-                raise self.refuse(f"ckpt cannot tell which column of the {side} side is which")
+                raise self.refuse(f"ckpt cannot tell which column on the {side} side is which")
             matching: Mapping[Any, int | None] = {part.new: part.old for part in own if part.new is not None}
             if flags[1]:
                 matching = {**matching, len(new) - 1: len(old) - 1 if flags[0] else None}
@@ -579,9 +579,9 @@ class _ColumnPlanner:
         else:
             own, matching = [], self._match_side_names(old, new, side)
             for number, ordinal in matching.items():
-                verdict, why = Knowledge.UNKNOWN, f"{new[number][0]} of the {side} side, by its name"
+                verdict, why = Knowledge.UNKNOWN, f"{new[number][0]} on the {side} side, by its name"
                 if ordinal is None:
-                    verdict, why = Knowledge.FROM_NOW_ON, f"column {new[number][0]} of the {side} side is new"
+                    verdict, why = Knowledge.FROM_NOW_ON, f"column {new[number][0]} on the {side} side is new"
                 own.append(PartComparison(PartKind.VALUE, ordinal, number, verdict, why, side=side))
         nullable = [is_nullable(field) for field in fields_of(sides.new_value) or ()]
         origins = []
@@ -590,7 +590,7 @@ class _ColumnPlanner:
             if ordinal is not None:
                 self._check_type(old[ordinal], new[number], "value")
             elif name == _MATCHED and number == len(new) - 1:
-                raise self.refuse("the state does not say whether rows were joined already")
+                raise self.refuse("the state does not show whether rows were already joined")
             elif not nullable[number]:
                 raise self.refuse(BOOK.text("evolve_never_null", column=name, side=side))
             origins.append(ColumnOrigin(ordinal))
@@ -607,8 +607,8 @@ class _ColumnPlanner:
     def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:
         """Raise NoWay unless each value of the old column is one of the new type."""
         if not takes_values(new[1], old[1]):
-            types = f"{spell_schema(new[1])}, in the state {old[0]} is {spell_schema(old[1])}"
-            raise self.refuse(f"{word} column {new[0]} is {types}: ckpt makes no such values of those")
+            types = f"{spell_schema(new[1])}, but {old[0]} in the state is {spell_schema(old[1])}"
+            raise self.refuse(f"{word} column {new[0]} is {types}: ckpt does not convert between these")
 
 
 def _get_metadata(field: Json) -> dict[str, Json]:
@@ -652,13 +652,13 @@ def plan_merges(
     if wants.name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK:
         return (ColumnMerge(Merge.GREATEST, 0, 1),)  # ``expiresAtMicros``
     if wants.name not in (OperatorName.AGGREGATION, OperatorName.SESSIONS) or wants.aggregates is None:
-        raise refuse(plain(gone) + ", and ckpt does not merge what they keep")
+        raise refuse(plain(gone) + ", and ckpt does not merge their values")
     merges = []
     for aggregate, start in zip(wants.aggregates, _list_starts(wants.aggregates), strict=True):
         empty = value is not None and value[start].old is None
         how = Merge.ALIKE if empty else find_merge(aggregate)
         if how is None:
-            raise refuse(plain(gone) + f", and ckpt does not merge what {spell(aggregate.sql)} keeps")
+            raise refuse(plain(gone) + f", and ckpt does not merge values of {spell(aggregate.sql)}")
         merges.append(ColumnMerge(how, start, len(aggregate.buffers), find_element(aggregate)))
     return tuple(merges)
 
@@ -677,7 +677,7 @@ def plan_combining(has: Operator, wants: DescribedOperator) -> StoreColumns:
         sessions = _find_sessions(store.value_schema, lead, 0, refuse)
     kept = [bare(kind) for _, kind in named_fields(store.value_schema)][lead:]
     if wants.aggregates is not None and kept != [kind for _, kind in _list_buffers(wants.aggregates)]:
-        raise refuse("its state does not have the columns of the query that is described")
+        raise refuse("its state does not have the columns of the described query")
     return StoreColumns(store.name, store.key_schema, store.value_schema, merges=merges, sessions=sessions)
 
 
@@ -685,7 +685,7 @@ def _find_sessions(values: Json, lead: int, added_us: int, refuse: Refuse) -> Lo
     fields = enumerate((fields_of(values) or [])[:lead])
     window = next((number for number, field in fields if _get_metadata(field).get(_SESSION) is True), None)
     if window is None:
-        raise refuse("ckpt cannot tell which column of its state is the session")
+        raise refuse("ckpt cannot tell which state column is the session")
     return LongerSessions(lead, window, added_us)
 
 

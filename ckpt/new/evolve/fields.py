@@ -42,7 +42,7 @@ class FieldPlanner:
         repeated = {name for schema in (old, new) for name in _list_repeated(schema)}
         matching = self._match(before, after, path, repeated)
         if repeated and matching != [*range(len(before))]:
-            why = f"names of its fields repeat ({', '.join(sorted(repeated))}): those are matched by their places"
+            why = f"names of its fields repeat ({', '.join(sorted(repeated))}): those are matched by position"
             self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.UNKNOWN, why))
         origins = []
         for number, (name, kind) in enumerate(after):
@@ -56,8 +56,8 @@ class FieldPlanner:
                 origins.append(ColumnOrigin(source, fields=inner))
                 continue
             if not takes_values(kind, was):
-                types = f"{spell_schema(kind)}, in the state {spell_schema(was)}"
-                raise self.refuse(f"{label} is {types}: ckpt makes no such values of those")
+                types = f"{spell_schema(kind)}, but {spell_schema(was)} in the state"
+                raise self.refuse(f"{label} is {types}: ckpt does not convert between these")
             if name != before[source][0] or bare(was) != bare(kind) or source != number:
                 why = f"{label} from {_join(path, before[source][0])}, a {spell_schema(was)}"
                 self.parts.append(PartComparison(PartKind.VALUE, source, number, Knowledge.UNKNOWN, why))
@@ -81,7 +81,7 @@ class FieldPlanner:
             return ColumnOrigin(None, _NO_TIMEOUT)
         if not nullable:
             raise self.refuse(BOOK.text("evolve_needs_default", label=label, default={label: Hole.VALUE}))
-        why = f"{label} is new, and NULL in the state that is there"
+        why = f"{label} is new, and NULL in the existing state"
         self.parts.append(PartComparison(PartKind.VALUE, None, None, Knowledge.FROM_NOW_ON, why))
         return ColumnOrigin(None)
 
@@ -104,7 +104,7 @@ class FieldPlanner:
             if source is not None:
                 own = [_join(path, each) for each in names]
                 if source != "-" and source not in own:
-                    raise self.refuse(f"{source} is not in the state, which has {', '.join(own)}")
+                    raise self.refuse(f"{source} is not in the state; it has {', '.join(own)}")
                 answered.add(number)
                 matching.append(None if source == "-" else own.index(source))
             elif name in repeated:
@@ -116,7 +116,7 @@ class FieldPlanner:
                 matching.append(names.index(name) if name in names else None)
         taken = [source for source in matching if source is not None]
         if len(set(taken)) < len(taken):
-            raise self.refuse(f"two fields of {path or 'the state'} would be the same one of the state")
+            raise self.refuse(f"two fields of {path or 'the state'} would map to the same one in the state")
         free = [source for source in range(len(old)) if source not in taken]
         in_place = [bare(kind) for _, kind in old] == [bare(kind) for _, kind in new]
         for number, (name, kind) in enumerate(new):
@@ -192,11 +192,11 @@ def plan_variables(
             renamed = "" if source == name else f", from {source}"
             by_spark = avro and described[name].value != old_values.get(name)
             evolved = ", whose fields Spark itself adds (NULL), removes and widens: start the query" * by_spark
-            why = f"variable {name} keeps its rows{renamed}{evolved}; ckpt does not see what code makes of them"
+            why = f"variable {name} keeps its rows{renamed}{evolved}; ckpt does not see how code uses them"
             part = PartComparison(PartKind.VALUE, number, number, Knowledge.UNKNOWN, why)
         planner.parts.append(part)
     for variable in gone:
-        stays = "" if stores else ": its rows stay, and a query that has it again finds them"
+        stays = "" if stores else ": its rows stay, and a query that declares it again finds them"
         why = f"variable {variable.name} is gone{stays}"
         planner.parts.append(PartComparison(PartKind.VALUE, 0, None, Knowledge.UNKNOWN, why))
     return tuple(stores), tuple(planner.parts)
@@ -204,7 +204,7 @@ def plan_variables(
 
 def _check_avro(has: ColumnFamily, wants: DescribedFamily, refuse: Refuse) -> None:
     if not can_read_avro(wants.value, has.value_schema):
-        types = f"{bare(wants.value)}, in the state {bare(has.value_schema)}"
+        types = f"{bare(wants.value)}, but {bare(has.value_schema)} in the state"
         raise refuse(f"variable {wants.name} is {types}: Avro does not read one as the other")
 
 
@@ -217,11 +217,11 @@ def _match_variables(
         source = choices.find_source(name)
         if source is not None:
             if source not in ("-", *old):
-                raise refuse(f"{source} is no variable of the state, which has {', '.join(old)}")
+                raise refuse(f"{source} is not a variable in the state; it has {', '.join(old)}")
             sources[name] = None if source == "-" else source
     taken = [source for source in sources.values() if source is not None]
     if len(set(taken)) < len(taken):
-        raise refuse("two variables would have the rows of the same one")
+        raise refuse("two variables would get the rows of the same one")
     for name, source in sources.items():
         if source is not None and name in old and source != name and name not in taken:
             raise refuse(f"variable {name} is in the state too, and would be lost: rename it as well")
@@ -236,10 +236,10 @@ def _match_variables(
 
 def _check_variable(old: StateVariable, new: StateVariable, refuse: Refuse) -> None:
     if old.kind != new.kind:
-        raise refuse(f"variable {new.name} is a {new.kind}, in the state a {old.kind}")
+        raise refuse(f"variable {new.name} is a {new.kind}, but a {old.kind} in the state")
     if old.ttl != new.ttl:
         has = "a time to live" if new.ttl else "no time to live"
-        raise refuse(f"variable {new.name} has {has}, and in the state it is otherwise: rows are kept in another form")
+        raise refuse(f"variable {new.name} is declared with {has}, but its state was not: the row layouts differ")
 
 
 def _list_families(variable: str) -> list[str]:
@@ -259,10 +259,10 @@ def _plan_families(
             continue
         has, wants = there[before], described[after]
         if has.evolved:
-            raise planner.refuse(f"the schema of variable {old.name} has changed before, which only Spark reads")
+            raise planner.refuse(f"the schema of variable {old.name} has changed before: only Spark reads such state")
         if bare(has.key_schema) != bare(wants.key):
-            types = f"{bare(wants.key)}, in the state {bare(has.key_schema)}"
-            raise planner.refuse(f"the key of variable {name} is {types}, and ckpt changes no such key")
+            types = f"{bare(wants.key)}, but {bare(has.key_schema)} in the state"
+            raise planner.refuse(f"the key of variable {name} is {types}, and ckpt does not change such a key")
         value = planner.plan(has.value_schema, wants.value, name) if before == old.name else None
         schema = has.value_schema if value is None else wants.value
         several = before == old.name and old.kind == _LIST

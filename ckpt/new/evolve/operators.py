@@ -76,7 +76,7 @@ def _read_mapping(
             raise UsageError.of("{--map-operator} names operator {new} of the query twice", new=new)
         old_of[int(new)] = None if old == "-" else int(old)
         if old != "-" and not _is_kind(ids[old].name, wanted[int(new)].name):
-            raise NoWay(f"operator {old} of the checkpoint is of another kind than operator {new} of the query")
+            raise NoWay(f"operator {old} of the checkpoint is of a different kind from operator {new} of the query")
     return old_of
 
 
@@ -126,10 +126,10 @@ def _fits(has: Operator, wants: DescribedOperator) -> bool:
 
 def _describe(old: int | None, new: int, name: str) -> OperatorChange:
     if old is None:
-        why = f"is new ({name}), and begins empty: it knows rows from now on only"
+        why = f"is new ({name}) and starts empty: it only knows rows from now on"
         return OperatorChange(PartChange.ADDED, None, new, Knowledge.FROM_NOW_ON, why, name)
     change = PartChange.SAME if old == new else PartChange.MOVED
-    why = "keeps its state; a checkpoint says the types of its columns, not what they are computed from"
+    why = "keeps its state; a checkpoint records the types of its columns, not how they are computed"
     return OperatorChange(change, old, new, Knowledge.UNKNOWN, why, name)
 
 
@@ -157,7 +157,7 @@ def _is_restated(has: Operator, wants: DescribedOperator) -> bool:
     if wants.time_mode != modes.get("timeMode") and modes.get("timeMode") not in ("None", "NoTime"):
         mode = modes.get("timeMode")
         raise NoWay(
-            f"operator {has.id} ({wants.name}): time mode {wants.time_mode}, in the state {mode}, with its timers"
+            f"operator {has.id} ({wants.name}): time mode {wants.time_mode}, but {mode} with its timers in the state"
         )
     return True
 
@@ -199,7 +199,7 @@ def judge_operators(
             yield change
             continue
         verdict = find_worst(part.verdict for part in plan.parts)
-        keeps = "its state is kept, in other columns" if plan.stores else "keeps its state, and computes what it did"
+        keeps = "its state is kept, in different columns" if plan.stores else "keeps its state, with the same logic"
         reasons = (part.why for part in plan.parts if part.verdict is verdict)
         why = plain(keeps) if verdict is Knowledge.FULL else join(reasons, "; ")
         kind = PartChange.CHANGED if plan.stores else change.change

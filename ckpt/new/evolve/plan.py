@@ -200,7 +200,7 @@ def judge_evolution(changed: Storage, plan: EvolvePlan, query: QueryDescription)
     """Judge the checkpoint as the plan leaves it; refused if the query would not start on it. Raises StorageError."""
     before, hand_over = plan.inspection, BOOK.advise("evolve_hand_over", uri=plan.inspection.checkpoint.uri)
     if not plan.steps:
-        plan = replace(plan, needed=False, why="the query continues from it as it is")
+        plan = replace(plan, needed=False, why="the query continues from it unchanged")
         problem = _explain_misfit(query, before.checkpoint)
         return plan if problem is None else plan.refusing(problem, hand_over)
     after = inspect(read_checkpoint(changed))
@@ -271,7 +271,7 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
     """Raise NoWay for a change that would lose rows, or mix state, without an error of Spark."""
     names = [source.name for source in query.sources]
     if any(names) and not all(names):
-        raise NoWay("some sources of the query have names and others have not: Spark starts no such query")
+        raise NoWay("some sources of the query have names and others do not: Spark does not start such a query")
     planned = checkpoint.offsets.latest != checkpoint.commits.latest
     gone = ", ".join(str(change.old) for change in plan.sources if change.is_gone and not change.unread)
     if gone and planned:

@@ -231,7 +231,7 @@ def _read_mapping(
 def _check_pair(has: SourceView, wants: DescribedSource, new: int) -> None:
     """Refuse to continue from an offset that the new source cannot read. Raises NoWay."""
     if has.offset is not None and has.type != SourceType.UNKNOWN and has.type != wants.kind:
-        raise NoWay(f"source {new} of the query is {wants.kind}, and source {has.index} of the checkpoint {has.type}")
+        raise NoWay(f"source {new} of the query is {wants.kind}, source {has.index} of the checkpoint {has.type}")
     lost = has.topics - set(wants.topics) if wants.topics is not None else frozenset()
     if lost:
         parts = {"lost": one_line(", ".join(sorted(lost))), "index": has.index, "map_source": f"-={new}"}
@@ -290,7 +290,7 @@ def _describe_kept(has: SourceView, wants: DescribedSource, new: int) -> SourceC
         change = PartChange.MOVED
     if wants.name != (has.name if is_given_name(has.name) else None):
         change = PartChange.RENAMED
-    return SourceChange(change, has.index, new, Knowledge.FULL, "continues where it is")
+    return SourceChange(change, has.index, new, Knowledge.FULL, "continues from its current position")
 
 
 def _judge_change(change: SourceChange, checkpoint: Checkpoint) -> SourceChange:
@@ -298,7 +298,7 @@ def _judge_change(change: SourceChange, checkpoint: Checkpoint) -> SourceChange:
     if not change.is_gone or change.unread or checkpoint.stateful is False:
         return change
     what = "the old source" if change.is_new else "it"
-    why = words("{why}; rows of {what} that are in the state cannot be taken out", why=change.why, what=what)
+    why = words("{why}; rows of {what} in the state cannot be removed", why=change.why, what=what)
     return replace(change, verdict=Knowledge.IMPOSSIBLE, why=why)
 
 
@@ -306,15 +306,15 @@ def _judge_start(wants: DescribedSource) -> tuple[Knowledge, str]:
     """Tell which rows a new source begins with, by the options of its reader."""
     if wants.kind not in (SourceType.KAFKA, SourceType.DELTA):
         known = wants.kind in (SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH)
-        return Knowledge.FULL if known else Knowledge.UNKNOWN, "begins where its reader options say"
+        return Knowledge.FULL if known else Knowledge.UNKNOWN, "starts where its reader options say"
     if wants.schema is None:  # a description that does not have the options
-        return Knowledge.UNKNOWN, "begins where its reader options say"
+        return Knowledge.UNKNOWN, "starts where its reader options say"
     begins = ", ".join(f"{name}={one_line(value)}" for name, value in wants.start.items())
     if wants.kind == SourceType.KAFKA:
         begins = "" if begins == "startingoffsets=earliest" else begins or "startingoffsets=latest, the default"
     if begins:
-        return Knowledge.FROM_NOW_ON, f"begins where its reader options say ({begins})"
-    return Knowledge.FULL, "begins with its first row"
+        return Knowledge.FROM_NOW_ON, f"starts where its reader options say ({begins})"
+    return Knowledge.FULL, "starts with its first row"
 
 
 def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: str | None) -> SourceChange:
@@ -328,7 +328,7 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
         return SourceChange(change, replaced, new, verdict, why, ignores_log=True)
     if kind.reads_files or not kind.settable:
         raise UsageError.of(
-            "{what}: a {kind} source cannot be given a place: it begins as its reader options say",
+            "{what}: a {kind} source cannot be given a position: it starts where its reader options say",
             what=what,
             kind=wants.kind,
         )
@@ -336,5 +336,5 @@ def _describe_new(wants: DescribedSource, new: int, replaced: int | None, seed: 
     topics = kind.find_topics(decode(end.value))
     if wants.topics is not None and topics - set(wants.topics):
         raise UsageError.of("{what} has a topic to which the source does not subscribe", what=what)
-    why = "knows rows after its start only"
+    why = "only knows rows after its start"
     return SourceChange(change, replaced, new, Knowledge.FROM_NOW_ON, why, start=end.text)

@@ -66,7 +66,7 @@ def plan_state(
     changed = {new: change for change in changes if (new := change.new) is not None and change.stores}
     renumbered = {old for new, old in kept.items() if new != old}
     if any(operator.schema_paths for operator in checkpoint.operators if operator.id in renumbered):
-        raise NoWay("an operator that keeps its state names schema files by its number, and would get another")
+        raise NoWay("a stateful operator's schema files are named by its number, which would change")
     plan = _plan_rows(storage, checkpoint, query, changed) if changed else StatePlan()
     ids, written, empty = {**plan.ids}, [*plan.steps], []
     restated = {change.new for change in changes if change.restated and not change.stores}
@@ -143,7 +143,7 @@ def _plan_rows(
             ids[new] = _make_ids(operator, partitions)
         if operator.schema_paths:
             if operator.variables and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro":
-                raise NoWay("state variables are encoded as Avro, and only Spark changes their fields then")
+                raise NoWay("state variables are Avro-encoded, and only Spark can change their fields then")
             steps += _describe_variables(storage, checkpoint, operator, changed[new], query.operators[new])
         else:
             steps += _describe_operator(query.operators[new], new, partitions)
@@ -184,10 +184,10 @@ def _plan_empty(checkpoint: Checkpoint, wants: DescribedOperator, new: int) -> t
     context = context_of(checkpoint.offsets, checkpoint.commits)
     families = [family.name for store in wants.stores for family in store.families]
     if wants.name in TRANSFORM_WITH_STATE or families != [DEFAULT_STORE] * len(wants.stores):
-        why = f"operator {new} begins empty, and ckpt does not write the empty state of {wants.name}"
+        why = f"operator {new} starts empty, and ckpt does not write the empty state of {wants.name}"
         raise NoWay(why, EVOLVE.advise("evolve_hand_over", uri=checkpoint.uri))
     if context.shuffle_partitions is None or checkpoint.commits.latest is None or context.provider is Provider.UNKNOWN:
-        raise NoWay("its offsets do not record how state is kept, or no batch is committed")
+        raise NoWay("its offsets do not record how state is stored, or no batch is committed")
     operator = Operator(new, wants.name, tuple(map(_make_store, wants.stores or _list_stores(wants))))
     partitions = context.shuffle_partitions
     return operator, {store.name: count_partitions(operator, store, partitions) for store in operator.stores}

@@ -182,7 +182,7 @@ def put_event_times(unit: StateUnit, columns: Sequence[pa.StructArray]) -> pa.St
     fields = list(named_fields(key))
     of_watermark = [n for n, field in enumerate(fields_of(value) or ()) if _WATERMARK in json.dumps(field)]
     if len(of_watermark) != 1 or "timestamp" in json.dumps([kind for _, kind in fields[:-1]]):
-        why = "of joins in state format 4 ckpt writes those whose time is one column of the values, and none of the key"
+        why = "for joins in state format 4, ckpt only writes those with the time in one value column and not in the key"
         raise Misfit(None, why)
     times = columns[1].flatten()[of_watermark[0]]
     if pa.types.is_struct(times.type):
@@ -227,8 +227,8 @@ def find_matches(
                 matched[row] = flags.pop(0)
                 counts[name] -= 1
             else:
-                why = "rows like it differ in it" if flags else "the checkpoint has no such row"
-                raise Misfit(row, f"it is unknown whether it was joined already ({why}): add a column {MATCHED}")
+                why = "rows like it differ in this" if flags else "the checkpoint has no such row"
+                raise Misfit(row, f"it is unknown whether it was already joined ({why}): add a column {MATCHED}")
     return pa.array(matched, pa.bool_())
 
 

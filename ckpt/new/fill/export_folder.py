@@ -73,7 +73,7 @@ class Export:
         inside = [name for name in self.listing.subfolders(folder) if name[0] not in "_."] if folder else []
         strange = [*inside, *(name for name in names if not name.endswith(_PARQUET))]
         if strange or not names:
-            why = f"there is {strange[0]} in it" if strange else "there is none in it"
+            why = f"it contains {strange[0]}" if strange else "it contains none"
             raise CkptError(one_line(f"{where} must contain only Parquet files, but {why}"))
         return [f"{folder}/{name}".lstrip("/") for name in names]
 
@@ -86,7 +86,7 @@ class Export:
             return _read_table(f"{self.place}/{path}", self.storage.read(path))
         with self._open_delta(folder) as (files, read):
             if path not in files:
-                raise CkptError(one_line(f"{self.place}/{path} is not in its Delta table any more: import it again"))
+                raise CkptError(one_line(f"{self.place}/{path} is no longer in its Delta table: import it again"))
             return read(path)
 
     def _check_end(self, path: str) -> None:
@@ -111,7 +111,7 @@ class Export:
             from deltalake import DeltaTable
             from deltalake.exceptions import DeltaError
         except ImportError:
-            needed = f"to import it one more package is needed: {install_command('deltalake')}"
+            needed = f"importing it needs one more package: {install_command('deltalake')}"
             raise CkptError(one_line(f"{where} is a Delta table, and {needed}")) from None
         try:
             with TemporaryDirectory(prefix="ckpt-delta-") as temporary:
@@ -153,7 +153,7 @@ def open_export(uri: str, options: Mapping[str, str]) -> Export:
     folders = {unit: folder for folder, unit in _list_folders(manifest)}
     missing = [folder for folder in folders.values() if folder not in listing.folders]
     if missing:
-        raise CkptError(one_line(f"{uri}: the folder {missing[0]}, which its {MANIFEST} names, is missing"))
+        raise CkptError(one_line(f"{uri}: the folder {missing[0]} is missing, but its {MANIFEST} names it"))
     units = {}
     for unit, folder in folders.items():
         path = f"{folder}/{MANIFEST}".lstrip("/")
@@ -206,11 +206,11 @@ def _find_format(uri: str, manifest: Mapping[str, Json]) -> Format:
     """The format of an export. Raises CkptError for one that is not of all rows, raw or flat, in Parquet or Delta."""
     shape, kind = manifest.get("shape", Shape.FLAT), manifest.get("format")
     if manifest.get("changes_from") is not None:
-        raise CkptError(one_line(f"{uri} has the changes of some batches, not the state"))
+        raise CkptError(one_line(f"{uri} contains the changes of some batches, not the state"))
     if shape == Shape.INITIAL_STATE:
-        raise CkptError(one_line(f"{uri} has the shape {shape}, and ckpt imports {Shape.FLAT} and {Shape.RAW}"))
+        raise CkptError(one_line(f"{uri} has the shape {shape}, but ckpt imports {Shape.FLAT} and {Shape.RAW}"))
     if kind not in (Format.PARQUET, Format.DELTA):
-        raise CkptError(one_line(f"{uri} has the format {kind}, and ckpt imports Parquet and Delta: export it as one"))
+        raise CkptError(one_line(f"{uri} has the format {kind}, but ckpt imports Parquet and Delta: export it as one"))
     return Format(kind)
 
 

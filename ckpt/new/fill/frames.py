@@ -43,7 +43,7 @@ def read_columns(unit: StateUnit, table: pa.Table, exported: Collection[str] | N
     names = [name for name, _ in named_fields(unit.schema)]
     headers = [name for name in table.column_names if not (_IGNORED.fullmatch(name) or (unit.side and name == MATCHED))]
     if len(set(headers)) < len(headers):
-        raise Misfit(None, f"the column {next(name for name in headers if headers.count(name) > 1)} is there twice")
+        raise Misfit(None, f"the column {next(name for name in headers if headers.count(name) > 1)} occurs twice")
     raw = any(name in names and pa.types.is_struct(table.schema.field(name).type) for name in headers)
     if raw:
         return _read_raw(unit, table, headers, rows)
@@ -98,11 +98,9 @@ def _check_columns(headers: list[str], needed: list[str], known: list[str]) -> N
     missing = [name for name in needed if name not in headers]
     strange = [name for name in headers if name not in known]
     if missing:
-        raise Misfit(None, f"the column {missing[0]} is missing; there should be {', '.join(needed)}")
+        raise Misfit(None, f"the column {missing[0]} is missing; the columns should be {', '.join(needed)}")
     if strange:
-        raise Misfit(
-            None, (f"the column {strange[0]} is not a column of the state; there should be {', '.join(needed)}")
-        )
+        raise Misfit(None, (f"the column {strange[0]} is not in the state; the columns should be {', '.join(needed)}"))
 
 
 def _read_flat(unit: StateUnit, table: pa.Table, headers: list[str], rows: np.ndarray) -> list[pa.Array]:
@@ -159,7 +157,7 @@ class _Tree:
             if empty.any():
                 name = self.blurred[places]
                 row = int(self.rows[np.argmax(empty)])
-                raise Misfit(row, f"the flat shape does not say of {name} {BLURRED}: export it with the shape raw")
+                raise Misfit(row, f"the flat shape does not show of {name} {BLURRED}: export it with the shape raw")
             return ~empty
         if all_may_be_null(own) or not isinstance(own, dict) or own.get("nullable") is False:
             return np.ones(len(self.rows), bool)
@@ -222,7 +220,7 @@ def _take_matched(table: pa.Table) -> pa.BooleanArray:
         return pa.nulls(table.num_rows, pa.bool_())
     column = table.column(MATCHED).combine_chunks()
     if not pa.types.is_boolean(column.type):
-        raise Misfit(None, f"{MATCHED} has the Arrow type {column.type}, and must be true or false")
+        raise Misfit(None, f"{MATCHED} has the Arrow type {column.type}, but must be boolean")
     return column
 
 

@@ -41,32 +41,32 @@ def import_state(
     engine: Exchange | None = None,
     watcher: Watcher | None = None,
 ) -> Rewrite:
-    """Write a new checkpoint whose state is an export that was edited; without Spark.
+    """Write a new checkpoint whose state comes from an export, edited or not; without Spark.
 
-    Its state is what the export has, and nothing else. All else is as in ``like``, which is only read: the checkpoint
-    that was exported, at the same batch, or one of a new query that has no state yet. The rows of one operator in
+    Its state is exactly that of the export. Everything else is copied from ``like``, which is only read: the checkpoint
+    that was exported, at the same batch, or a new query's checkpoint without state. The rows of one operator in
     one partition are in memory at once, and those of one file.
 
     Args:
         export: What ``ckpt export-state --all-units`` has written, in Parquet or Delta and the shape raw or flat.
-        new: A path or URI of a folder that does not exist, or holds no file.
+        new: A path or URI of a folder that does not exist, or contains no file.
         like: The checkpoint: a path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        storage_options: For the file systems of the export and of ``like``, and for that of ``new``, as of ``copy``.
+        storage_options: For the file systems of the export and of ``like``, and for that of ``new``, as for ``copy``.
         to_storage_options: For the file system of ``new``, instead of ``storage_options``.
         provider: ``hdfs`` or ``rocksdb``; by default as in ``like``.
         partitions: The number of shuffle partitions; by default as in ``like``.
         format_version: The state store checkpoint format, 1 or 2; by default as in ``like``.
-        new_id: Give the new checkpoint a query id of its own.
-        plan: Check all rows, and only say what would be written.
-        jobs: How many processes check and make files, at most; by default as many as there are cores.
-        engine: Who checks and writes: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        new_id: Give the new checkpoint its own query id.
+        plan: Check all rows, and only report what would be written.
+        jobs: How many processes check and make files, at most; by default one per core.
+        engine: By default processes on this machine check and write; ``ckpt.types.Executors()`` uses Spark's.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
-        NotACheckpoint, NotFound, StorageError: A place cannot be read, or the new one not be written; nothing is left
-            of it then, as far as it can be removed.
-        CkptError: A row is not what the state's schema says, a key is there twice, or the export belongs to another
-            batch or query; the text names the row and why.
+        NotACheckpoint, NotFound, StorageError: A place cannot be read, or the new one not be written; in that case it
+            is removed as far as possible.
+        CkptError: A row does not match the state's schema, a key occurs twice, or the export belongs to another batch
+            or query; the text names the row and the reason.
         StateDamaged: Files of the state of ``like`` are missing or damaged.
         UsageError: A URI or option is wrong, or one place is inside another.
 
@@ -107,19 +107,19 @@ def write_state(
         frames: A frame for each unit of state by its label (``StateUnit.label``): a ``pyarrow.Table``, or a DataFrame
             of pandas or Spark, with the columns of ``read_state_arrow`` in the shape flat or raw. They are all of the
             state as of the newest committed batch of ``like``.
-        new: As of ``import_state``.
-        like: As of ``import_state``.
-        storage_options: As of ``import_state``.
-        to_storage_options: As of ``import_state``.
-        provider: As of ``import_state``.
-        partitions: As of ``import_state``.
-        format_version: As of ``import_state``.
-        new_id: As of ``import_state``.
-        engine: As of ``import_state``: ``ckpt.types.Executors()`` leaves a DataFrame of Spark where it is; else its
-            rows come here.
+        new: As for ``import_state``.
+        like: As for ``import_state``.
+        storage_options: As for ``import_state``.
+        to_storage_options: As for ``import_state``.
+        provider: As for ``import_state``.
+        partitions: As for ``import_state``.
+        format_version: As for ``import_state``.
+        new_id: As for ``import_state``.
+        engine: As for ``import_state``: ``ckpt.types.Executors()`` leaves a DataFrame of Spark where it is; otherwise
+            its rows are fetched.
 
     Raises:
-        CkptError: As of ``import_state``.
+        CkptError: As for ``import_state``.
 
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
     >>> rows = ckpt.read_state_arrow(old).slice(0, 3)
@@ -167,7 +167,7 @@ def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> No
     missing = [f"has no rows of {label}" for label in units if label not in source.labels]
     strange = [f"has rows of {label}" for label in source.labels if label not in units]
     for why in (*missing, *strange):
-        raise CkptError(one_line(f"{source.place} {why}, and the state of {like} consists of: {'; '.join(units)}"))
+        raise CkptError(one_line(f"{source.place} {why}, but the state of {like} consists of: {'; '.join(units)}"))
 
 
 def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen: ChosenState) -> None:
@@ -176,7 +176,7 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
     if export.query_id is not None and export.query_id == chosen.moment.query_id:
         if export.batch != batch:
             problem = (
-                f"has the state of batch {export.batch}, and the newest committed batch of {like} is {batch}: export "
+                f"has the state of batch {export.batch}, but the newest committed batch of {like} is {batch}: export "
                 "that one"
             )
         elif {unit.planned_ms for unit in export.units.values()} - {chosen.moment.planned_ms, None}:
@@ -189,7 +189,7 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
         for count in counts.units:
             if count.rows and not is_keyless(count.unit):
                 problem = (
-                    f"is of another query than {like}, whose state has {count.rows:,} rows of {count.unit.label} "
+                    f"is from a different query than {like}, whose state has {count.rows:,} rows of {count.unit.label} "
                     "that would be lost: start the new query once without rows, and use its checkpoint"
                 )
                 break

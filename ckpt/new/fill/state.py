@@ -300,7 +300,7 @@ def make_state(
 def _count_processes(chosen: ChosenState, source: Export | Frames, jobs: int | None) -> int:
     """How many processes pay for an export; frames in memory stay in this one. Raises UsageError."""
     if jobs is not None and jobs < 1:
-        raise UsageError.of("{--jobs} has to be 1 or more")
+        raise UsageError.of("{--jobs} must be at least 1")
     if isinstance(source, Frames) or any(map(is_in_memory, (source.place, chosen.question.checkpoint))):
         return 1
     return max(min(jobs or os.cpu_count() or 1, source.listing.bytes // _WORTH_A_PROCESS), 1)
@@ -390,7 +390,7 @@ def _check_columns(unit: StateUnit, columns: list[pa.StructArray], first: int) -
     for ordinal, (name, kind) in enumerate(key[: len(key) - first]):
         at = ordinal + first
         if at >= len(value) or _describe_field(value[at]) != _describe_field((name, kind)):
-            raise Undecodable(f"{unit.label}: its values are not those that ckpt knows of {unit.operator_name}")
+            raise Undecodable(f"{unit.label}: ckpt does not know the values of this {unit.operator_name}")
         _check_equal(columns[0].field(ordinal), columns[1].field(at), kind)
 
 

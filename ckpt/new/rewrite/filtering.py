@@ -42,7 +42,7 @@ from ckpt.storage.local import ends
 from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
 
 Key: TypeAlias = Mapping[str, str | None]
-"""Columns of a grouping key and their values as text, as of ``state_show``; None is NULL."""
+"""Columns of a grouping key and their values as text, as for ``state_show``; None is NULL."""
 
 _CLASSES = {
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION"),
@@ -252,7 +252,7 @@ def choose_dropping(kinds: Iterable[tuple[str, Json]], keys: Iterable[Key]) -> D
             numbers.setdefault(tuple(named), {}).setdefault(values, []).append(number)
     for name in {name for names in numbers for name in names}:
         if sum(name == column for column, _ in columns) > 1:
-            raise UsageError.of("{--drop-keys}: two columns of the key are called {name}", name=name)
+            raise UsageError.of("{--drop-keys}: two key columns are called {name}", name=name)
     return Dropping(numbers)
 
 
@@ -394,8 +394,8 @@ def _is_time(path: tuple[str, ...]) -> bool:
     return path[-1] == "sessionStartTime" or (len(path) > 2 and path[-1] in ("start", "end"))
 
 
-IN_NONE = "for which no condition is true, so that no new checkpoint has them"
-IN_SEVERAL = "for which several conditions are true, so that several new checkpoints have them"
+IN_NONE = "that match no condition, so no new checkpoint has them"
+IN_SEVERAL = "that match several conditions, so several new checkpoints have them"
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class _Groups:
 
     def _check_room(self, about: Any, limit: float) -> None:
         if (np.abs(np.add.reduceat(about, self.starts)) >= limit * (1 - 1e-9)).any():
-            raise Undecodable("sums of groups that are merged do not fit their type")
+            raise Undecodable("sums of merged groups do not fit their type")
 
     def _merge_sums(self, sums: pa.Array, are_empty: pa.Array | None = None) -> list[pa.Array]:
         merged = self._add(sums)

@@ -59,9 +59,7 @@ class RewrittenUnit:
         int | None,
         "rows that were left out; null if nothing was written, or if no key or condition applies to this unit",
     ] = None
-    exported: Annotated[int | None, "that the export had as it was written; null if its manifest does not say so"] = (
-        None
-    )
+    exported: Annotated[int | None, "rows of the export when it was written; null if its manifest does not say"] = None
 
 
 class PlannedState(StrEnum):
@@ -95,8 +93,8 @@ class Rewrite(Value):
     planned_state: Annotated[
         PlannedState | None,
         "of the state of that batch: `written`; `none` if a start on the old one would find none either; `left-out` if "
-        "the old one has it and the new one cannot: if a sink that skips known batch ids has the batch, one start into "
-        "`noop` comes first",
+        "the old one has it and the new one cannot: if a sink that skips known batch ids has the batch, first start "
+        "once into `noop`",
     ] = None
     exported_id: str | None = None  # the query id of the export that is imported, where it says so
     imported: bool = False  # its state is an export
@@ -200,7 +198,7 @@ def _plan(
     selection = select_files(chosen.storage, new.uri, chosen.moment.batch, damaged=salvaged is not None, stated=stated)
     context = context_of(chosen)
     if not context.shuffle_partitions or context.provider not in CLASSES:
-        what = "a number of shuffle partitions, and a state store provider that is one of Spark's"
+        what = "a number of shuffle partitions, and one of Spark's state store providers"
         raise CannotRewrite(f"{chosen.checkpoint.uri}: its offsets do not record {what}")
     old = Form(context.provider, context.shuffle_partitions, 2 if context.unique_ids else 1)
     to = Provider(new.provider) if new.provider else old.provider
@@ -299,12 +297,12 @@ def _refuse_conditions(leaving: Mapping[int, Leaving]) -> Iterator[str]:
             yield f"operator {operator} lacks columns of a condition: every new checkpoint would have its rows"
         elif isinstance(part, SplitFilter) and part.beyond_sources:
             yield (
-                f"operator {operator}: rows of a source do not have {join_names(part.beyond_sources)}, so that no "
-                "filter gives each of them to one new query: divide by other columns of the key"
+                f"operator {operator}: rows of a source lack {join_names(part.beyond_sources)}, so no filter can "
+                "assign each of them to one new query: divide by other columns of the key"
             )
         elif isinstance(part, SplitFilter) and part.floats:
             yield (
-                f"operator {operator}: Spark does not compare {join_names(part.floats)} as DuckDB does, of type FLOAT: "
+                f"operator {operator}: Spark and DuckDB compare {join_names(part.floats)} of type FLOAT differently: "
                 "divide by other columns of the key"
             )
 
@@ -325,9 +323,9 @@ def _check_new(checkpoint: str, new: NewCheckpoint) -> None:
     check_apart(checkpoint, new.uri)
     new.open().check_empty()
     if new.partitions is not None and new.partitions < 1:
-        raise UsageError.of("{--partitions}: at least one")
+        raise UsageError.of("{--partitions} must be at least 1")
     if new.format_version not in (None, 1, 2):
-        raise UsageError.of("{--format-version}: 1 or 2")
+        raise UsageError.of("{--format-version} must be 1 or 2")
     if new.provider not in (None, *CLASSES):
         raise UsageError.of("{--provider=}: {known}", provider=new.provider, known=" or ".join(CLASSES))
 

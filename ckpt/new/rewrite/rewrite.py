@@ -50,42 +50,42 @@ def rewrite(
 ) -> Rewrite:
     """Write a new checkpoint with the state of this one, which is only read; without Spark.
 
-    A query continues on the new one as it would on the old one, which is not to be started again. The rows of one store
+    A query continues on the new one as on the old one; do not start the old one again. The rows of one store
     are in memory at once.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        new: A path or URI of a folder that does not exist, or holds no file.
-        storage_options: For the file system of the checkpoint, and for that of ``new``, as of ``copy``.
+        new: A path or URI of a folder that does not exist, or contains no file.
+        storage_options: For the file system of the checkpoint, and for that of ``new``, as for ``copy``.
         to_storage_options: For the file system of ``new``, instead of ``storage_options``.
-        provider: ``hdfs`` or ``rocksdb``; by default as it is.
-        partitions: The new number of shuffle partitions; by default as it is.
-        format_version: The state store checkpoint format, 1 or 2; by default as it is. Sessions must be set to it.
-        drop_keys: Keys that are left out, with everything that operators keep for them: columns of the grouping key and
-            their values as text, as of ``state_show``, None for NULL; or the path of a file of such JSON objects, one
+        provider: ``hdfs`` or ``rocksdb``; by default unchanged.
+        partitions: The new number of shuffle partitions; by default unchanged.
+        format_version: The state store checkpoint format, 1 or 2; by default unchanged. Sessions must be set to it.
+        drop_keys: Keys to leave out, with everything that operators keep for them: columns of the grouping key and
+            their values as text, as for ``state_show``, None for NULL; or the path of a file of such JSON objects, one
             in a line. Operators that have no such columns keep all.
         where: Rows are kept where this condition in SQL on flat columns is true, such as ``key_user <> 'ann'``; DuckDB
             evaluates it. Rows of a join or transformWithState are judged by the grouping key alone, with everything
             that is kept for it; operators that have no such columns keep all.
-        new_id: Give the new checkpoint a query id of its own.
+        new_id: Give the new checkpoint its own query id.
         salvage: Where state is damaged, take every partition of an operator that can be read: as of the newest batch at
             which all can be, else as of the one at which fewest are lost.
         accept_loss: Accept that a salvage loses keys, or that batches are read again; without it nothing is written.
-        accept_fewer_versions: Accept that a Spark version that may be in use, and can start the old one, cannot start
-            the new one; without it nothing is written.
-        schema: A file with the schemas of state that keeps none, as Spark before 3.1 wrote it: a ``query.json``, or
+        accept_fewer_versions: Accept that a Spark version that may be in use can start the old one but not the new one;
+            without it nothing is written.
+        schema: A file with the schemas of state without any, as written by Spark before 3.1: a ``query.json``, or
             columns by operator and store, or by operator and side of a join.
-        plan: Only say what would be written, and refuse what would be refused; the rows are not read.
+        plan: Only report what would be written or refused; the rows are not read.
         jobs: Processes at a time, each with one partition of a store in memory; by default one for each core, where
             there is enough to do.
-        engine: Who moves the rows: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
+        engine: By default processes on this machine move the rows; ``ckpt.types.Executors()`` uses Spark's.
         watcher: Called with the number of partitions written so far, and the number of all.
 
     Raises:
-        NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; nothing is
-            left of it then, as far as it can be removed.
+        NotACheckpoint, NotFound, StorageError: The old one cannot be read, or the new one not be written; in that
+            case it is removed as far as possible.
         StateDamaged: Files of that state are missing or damaged.
-        CkptError: The bytes are not understood, or the new checkpoint is not what it should be.
+        CkptError: The bytes are not understood, or the new checkpoint is wrong.
         UsageError: A URI, option or condition is wrong, or one place is inside the other.
 
     >>> made = ckpt.rewrite("sample_checkpoints/aggregation-hdfs-4.2", "memory://new", partitions=5)
@@ -95,7 +95,7 @@ def rewrite(
     """
     keys = _list_keys(drop_keys, where)
     if salvage and schema is not None:
-        raise UsageError.of("{--salvage} or {--schema}: not both")
+        raise UsageError.of("{--salvage} and {--schema} exclude each other")
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version, "plan": plan}
     how |= {"to_storage_options": to_storage_options}
     how |= {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions}
@@ -118,14 +118,14 @@ def merge(
 ) -> Rewrite:
     """Merge checkpoints of queries that do the same with different sources.
 
-    A query that reads the sources of all, those of the first first, continues on it. The old ones are only read.
+    A query that reads all of their sources, in this order, continues on it. The old ones are only read.
 
     Args:
-        checkpoints: Two or more, each as of ``rewrite``.
-        new: A path or URI of a folder that does not exist, or holds no file.
-        storage_options: For the file systems of all, as of ``copy``.
-        drop_keys: As of ``rewrite``.
-        where: As of ``rewrite``.
+        checkpoints: Two or more, each as for ``rewrite``.
+        new: A path or URI of a folder that does not exist, or contains no file.
+        storage_options: For the file systems of all, as for ``copy``.
+        drop_keys: As for ``rewrite``.
+        where: As for ``rewrite``.
         expect: The description of the new query, or a file of it: the sources are put in its order, and it must not
             read others.
         combine: Merge what several keep for the same key, as the functions that ``expect`` describes merge groups;
@@ -133,7 +133,7 @@ def merge(
         how: The form of the new one, and how it is written; see ``Rewriting``.
 
     Raises:
-        StateDamaged, CkptError, UsageError: As of ``rewrite``, and where the checkpoints do not fit together.
+        StateDamaged, CkptError, UsageError: As for ``rewrite``, and where the checkpoints do not fit together.
 
     >>> ckpt.merge(["sample_checkpoints/kafka-4.2"], "memory://merged")
     Traceback (most recent call last):
@@ -157,19 +157,19 @@ def split(
     storage_options: Mapping[str, str] | None = None,
     **how: Unpack[Rewriting],
 ) -> Rewrite:
-    """Divide a checkpoint into several, for queries that together replace the old one.
+    """Split a checkpoint into several, for queries that together replace the old one.
 
-    Each has a query id of its own. The old one is only read, and is not to be started again.
+    Each has its own query id. The old one is only read; do not start it again.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
-        new: Two or more paths or URIs of folders that do not exist, or hold no file.
-        where: A condition for each of them, as of ``rewrite``; exactly one has to be true for each row.
-        storage_options: For the file systems of all, as of ``copy``.
+        new: Two or more paths or URIs of folders that do not exist, or contain no file.
+        where: A condition for each of them, as for ``rewrite``; exactly one must be true for each row.
+        storage_options: For the file systems of all, as for ``copy``.
         how: The form of the new ones, and how they are written; see ``Rewriting``.
 
     Raises:
-        StateDamaged, CkptError, UsageError: As of ``rewrite``, and where conditions do not divide the rows.
+        StateDamaged, CkptError, UsageError: As for ``rewrite``, and where conditions do not divide the rows.
 
     >>> parts = ["key_key < 3", "key_key >= 3"]
     >>> new = ["memory://split/low", "memory://split/high"]
@@ -193,7 +193,7 @@ def split(
 def _list_keys(drop_keys: str | Iterable[Key], where: str | None) -> list[Key]:
     keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
     if where is not None and keys:
-        raise UsageError.of("{--where} or {--drop-keys}: not both")
+        raise UsageError.of("{--where} and {--drop-keys} exclude each other")
     return keys
 
 

@@ -88,7 +88,7 @@ def _compress(data: bytes, codec: str) -> bytes:
 def _check_equal(equal: bool) -> None:
     """Check that a snapshot reads as it was written. Raises CkptError."""
     if not equal:
-        raise CkptError("a snapshot that was written has other rows when it is read back: ckpt removes it")
+        raise CkptError("a snapshot has different rows when it is read back: ckpt removes it")
 
 
 def make_rocksdb_snapshot(rows: Stored, families: Families, stem: str, form: FileForm) -> dict[str, bytes]:

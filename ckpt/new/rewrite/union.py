@@ -51,7 +51,7 @@ _MAY_DIFFER = frozenset(
 class UnitedSource:
     """A source of the new query: one of an old one."""
 
-    checkpoint: Annotated[int, "its place in `merged`"]
+    checkpoint: Annotated[int, "its position in `merged`"]
     was: int  # the number of the source there
     view: SourceView
     also: tuple["UnitedSource", ...] = ()  # other sources of Kafka, whose topics the new query reads with this one
@@ -130,7 +130,7 @@ def _check_alone(chosen: ChosenState) -> None:
         raise NoWay(BOOK.text("union_planned", own=own, latest=latest, commit=commit))
     log = checkpoint.commits.readable(batch)
     if log is not None and log.sinks:
-        raise NoWay(f"{own}: its commits record what its sinks have, and no other query can continue from that")
+        raise NoWay(f"{own}: its commits record the state of its sinks, and no other query can continue from that")
     offsets = _read_offsets(chosen, batch)
     if offsets.metadata is None or is_read_twice(checkpoint.listing, offsets):
         raise NoWay(f"{own}: its offsets lack settings, or it reads one folder twice through one source")
@@ -158,7 +158,7 @@ def _check_fits(first: ChosenState, other: ChosenState) -> None:
         for what in {**ours, **others}:
             if ours.get(what) != others.get(what):
                 shown = [one_line(_spell(each.get(what))) for each in (ours, others)]
-                raise NoWay(f"operator {operator.id}, {what}: {shown[0]} in {own}, and {shown[1]} in {its}")
+                raise NoWay(f"operator {operator.id}, {what}: {shown[0]} in {own}, but {shown[1]} in {its}")
 
 
 def _describe(operator: Operator) -> dict[str, Json]:
@@ -210,7 +210,7 @@ def _unite_topics(united: Sequence[UnitedSource], query: QueryDescription) -> tu
         read = [topic for source in together for topic in source.view.topics]
         if len(set(read)) < len(read):
             twice = sorted({topic for topic in read if read.count(topic) > 1})
-            raise NoWay(f"several checkpoints read topic {one_line(twice[0])}, and one source would be at one offset")
+            raise NoWay(f"several checkpoints read topic {one_line(twice[0])}, but one source has one offset")
         left[left.index(together[0])] = replace(together[0], also=tuple(together[1:]))
         left = [source for source in left if source not in together[1:]]
     return tuple(left)
@@ -297,7 +297,7 @@ def _arrange(
     for change in changes:
         if change.is_new or change.is_gone or change.new is None or change.old is None:
             which = f"source {change.old} of the checkpoints" if change.new is None else f"source {change.new} of it"
-            raise NoWay(f"the query that is described has other sources: {which} is {change.change}, {change.why}")
+            raise NoWay(f"the described query has different sources: {which} is {change.change}, {change.why}")
     steps = tuple(plan_logs(logs, checkpoint, query, changes))
     order = sorted((change.new, change.old) for change in changes if change.new is not None and change.old is not None)
     return view_changed(logs, checkpoint.listing, steps), tuple(united[old] for _, old in order)

@@ -122,7 +122,7 @@ def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> byt
     metadata = _parse_object(path, lines[1] if len(lines) > 1 else b"")
     conf = metadata.get("conf")
     if not isinstance(conf, dict):
-        raise CannotRewrite(f"{path} records no settings, as Spark does since 2.2")
+        raise CannotRewrite(f"{path} records no settings, as Spark has done since 2.2")
     metadata["conf"] = {**conf, **recorded}
     lines[1] = _encode_json(metadata)
     return b"\n".join(lines)

@@ -77,15 +77,15 @@ def _list_reasons(request: ExportRequest, session_given: bool) -> Iterator[str |
         if _session_is_active():
             yield "a Spark session is active"
     if request.shape is Shape.INITIAL_STATE:
-        yield "the shape initial-state is left to Spark"
+        yield "only Spark exports the shape initial-state"
     if request.changes_from is not None:
-        yield "changes are left to Spark"
+        yield "only Spark exports changes"
     if request.table is not None:
         yield "only Spark writes tables"
     if request.to is not None and request.shape is Shape.RAW:
         yield "only Spark writes the shape raw"
     if request.to is not None and request.format is not Format.PARQUET:
-        yield f"the format {request.format} is left to Spark"
+        yield f"only Spark writes the format {request.format}"
 
 
 def _session_is_active() -> bool:
@@ -109,4 +109,4 @@ def _list_plan_reasons(plan: ExportPlan, chosen: ChosenState) -> Iterator[str]:
         for info in files.values()
     )
     if size > LARGEST:
-        yield f"its state files have {size:,} bytes, and from {LARGEST:,} on Spark reads them"
+        yield f"its state files have {size:,} bytes, and Spark reads state from {LARGEST:,} bytes on"

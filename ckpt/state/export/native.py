@@ -58,9 +58,9 @@ def _metadata(kind: Json, places: tuple[int, ...]) -> Json:
 def find_parquet_obstacle(schema: Json) -> str | None:
     """Why Parquet of a StructType is left to Spark; None where it was compared with Spark's, and is the same."""
     if not fields_of(schema):
-        return "no column is known without Spark"
+        return "no column can be read without Spark"
     left = sorted(name for name in set(type_names(schema)) - _ALIKE if not _is_decimal(name))
-    return f"Parquet of the type {left[0]} is left to Spark" if left else None
+    return f"only Spark writes Parquet of the type {left[0]}" if left else None
 
 
 def _is_decimal(name: str) -> bool:
@@ -92,7 +92,7 @@ def _fit_rows(batch: Any, schema: Any) -> Any:
         columns = [column.view(field.type) for column, field in zip(batch.columns, schema, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
     except pa.ArrowInvalid as error:
-        raise Undecodable(f"its rows are not what the state schema says: {error}") from None
+        raise Undecodable(f"its rows do not match the state schema: {error}") from None
 
 
 def _arrow_fields(schema: Json) -> Iterator[Any]:
@@ -201,7 +201,7 @@ def _replace_folder(target: ExportTarget) -> Iterator[Path]:
         os.rename(hidden, folder)  # fails where something has appeared there
         replaced = True
     except OSError as error:
-        raise CkptError(f"{target.shown} could not be written, and is as it was: {error}") from error
+        raise CkptError(f"{target.shown} could not be written, and is unchanged: {error}") from error
     finally:
         if old.exists() and not folder.exists():
             os.rename(old, folder)

@@ -62,7 +62,7 @@ class ExportTarget:
 def choose_target(to: str | None, table: str | None, kind: Format, mode: Mode, checkpoint: str) -> ExportTarget:
     """Choose the target that was asked for. Raises UsageError for two, or one that would touch the checkpoint."""
     if to is not None and table is not None:
-        raise UsageError.of("{--to} and {--table}: one of them")
+        raise UsageError.of("give {--to} or {--table}, not both")
     if to is None:
         return ExportTarget(None, table, kind, mode)
     path = spark_uri(to)
@@ -96,7 +96,7 @@ def check_target(target: ExportTarget, names: Collection[str] | None) -> None:
     if names is None or (names and not any(mark in names for mark in _MARKS)):
         raise UsageError(f"{shown} exists and is not an export, so it is not overwritten; name another target")
     if target.mode is Mode.ERROR:
-        raise UsageError.of("{shown} exists already: {--mode=overwrite} replaces it", shown=shown)
+        raise UsageError.of("{shown} already exists: {--mode=overwrite} replaces it", shown=shown)
     if "_delta_log" in names and target.format is not Format.DELTA:
         raise UsageError(BOOK.text("export_over_delta", shown=shown))
 

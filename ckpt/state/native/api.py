@@ -30,7 +30,7 @@ def read_state_arrow(
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
 ) -> pa.Table:
-    """The state of a checkpoint after a committed batch, as a ``pyarrow.Table``, read without Spark.
+    """Return the state after a committed batch as a ``pyarrow.Table``, read without Spark.
 
     Columns, names and values are those of ``read_state``; which unit is read is said in the same way. What is damaged,
     or not understood, is refused with its name. Rows are in the order of partitions, and in them in that
@@ -40,15 +40,15 @@ def read_state_arrow(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
         shape: ``flat`` (a column for each leaf: ``key_user``, ``value_count``), ``raw`` (Spark's structs) or
-            ``initial-state`` (one row for each grouping key, as of ``read_initial_state``).
+            ``initial-state`` (one row for each grouping key, as for ``read_initial_state``).
         partition_id: Keep the state partition of each row.
-        jobs: How many processes read large state at a time; by default as many as there are cores.
+        jobs: How many processes read large state at a time; by default one per core.
         storage_options: For the file system of the path.
-        part: Which part of the state.
+        part: The part of the state.
 
     Raises:
         StateDamaged: Files of that state are missing or damaged.
-        UsageError: A choice that does not exist.
+        UsageError: The choice does not exist.
         CkptError: The bytes are damaged, or of a kind that only Spark reads; the text names file and reason.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
@@ -71,7 +71,7 @@ def read_state_batches(
     storage_options: Mapping[str, str] | None = None,
     **part: Unpack[Part],
 ) -> pa.RecordBatchReader:
-    """Read state as a ``pyarrow.RecordBatchReader``: some rows at a time, so that memory holds one partition at most.
+    """Read state as a ``pyarrow.RecordBatchReader``, some rows at a time; at most one partition is in memory.
 
     Of RocksDB it holds the changelogs after the snapshot and one batch of rows. Close the reader, or use it in a
     ``with`` statement, if it is not read to its end: it may have a temporary folder.
@@ -79,14 +79,14 @@ def read_state_batches(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         batch: The id of a committed batch, by default the newest.
-        shape: As of ``read_state_arrow``; ``initial-state`` is in memory as a whole.
+        shape: As for ``read_state_arrow``; ``initial-state`` is in memory as a whole.
         partition_id: Keep the state partition of each row.
-        jobs: How many processes read large state at a time; by default as many as there are cores.
+        jobs: How many processes read large state at a time; by default one per core.
         storage_options: For the file system of the path.
-        part: Which part of the state.
+        part: The part of the state.
 
     Raises:
-        CkptError: As of ``read_state_arrow``; of the files also while batches are read.
+        CkptError: As for ``read_state_arrow``; of the files also while batches are read.
 
     >>> with ckpt.read_state_batches("sample_checkpoints/aggregation-hdfs-4.2") as reader:
     ...     sum(batch.num_rows for batch in reader)
@@ -101,7 +101,7 @@ def _open_reader(
     question: StateRequest, shape: str, partition_id: bool, jobs: int | None, storage_options: Mapping[str, str] | None
 ) -> pa.RecordBatchReader:
     if shape not in list(Shape):
-        raise UsageError.of("{--shape=}: one of {shapes}", shape=shape, shapes=", ".join(Shape))
+        raise UsageError.of("{--shape=} must be one of {shapes}", shape=shape, shapes=", ".join(Shape))
     if shape == Shape.INITIAL_STATE:
         return _read_initial(question, partition_id, jobs, storage_options)
     chosen = choose(question, storage_options)

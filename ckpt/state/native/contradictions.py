@@ -31,7 +31,7 @@ def find_missing_rows(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
     for side in SIDES:
         lost, _ = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
         if lost:
-            yield f"rows of the {side} side that are counted and not there: {lost:,} (Spark fails when it needs one)"
+            yield f"rows on the {side} side that are counted but missing: {lost:,} (Spark fails when it needs one)"
 
 
 def find_contradictions(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
@@ -39,7 +39,7 @@ def find_contradictions(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
     for side in SIDES:
         _, extra = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
         if extra:
-            yield f"rows of the {side} side that are not counted: {extra:,} (Spark never finds them)"
+            yield f"rows on the {side} side that are not counted: {extra:,} (Spark never finds them)"
         yield from _check_rows_by_time(side, stores.get(f"{side}-{TIMED_ROWS}"), stores.get(f"{side}-{TIMED_KEYS}"))
     for timers in _TIMERS:
         yield from _check_timers(stores.get(f"{timers}_keyToTimestamp"), stores.get(f"{timers}_timestampToKey"))
@@ -73,8 +73,8 @@ def _check_rows_by_time(side: str, rows: FamilyRows | None, index: FamilyRows | 
     """Join state format 4: an entry by time for each key and time; none where nothing is ever evicted."""
     if rows is None or index is None or not len(index.keys):
         return
-    lost = f"keys of the {side} side without an entry by time"
-    stale = f"entries by time of the {side} side without rows"
+    lost = f"keys on the {side} side without an entry by time"
+    stale = f"entries by time on the {side} side without rows"
     yield from _report_differences(
         (rows.keys.flatten(), lost, " (Spark never removes their rows)"), (index.keys.flatten(), stale, "")
     )
@@ -98,7 +98,7 @@ def _check_expiring(variable: str, values: FamilyRows | None, index: FamilyRows)
     at, key = index.keys.flatten()
     lost, kept = f"values of {variable} without an entry by expiry time", " (Spark does not remove them)"
     stale = f"entries by expiry time without a value of {variable}"
-    removed = " (when one is due, Spark removes what its key has by then)"
+    removed = " (when one is due, Spark removes the current value of its key)"
     yield from _report_differences(
         ([*values.keys.flatten(), values.last], lost, kept), ([*key.flatten(), at], stale, removed)
     )
@@ -113,7 +113,7 @@ def _check_element_counts(variable: str, counts: FamilyRows | None, elements: Fa
     there = np.bincount(of_elements, minlength=_size(groups))
     wrong = int((there[of_counts] != np.asarray(counts.last)).sum())
     if wrong:
-        yield f"lists of {variable} whose length is not the one counted: {wrong:,} (only Spark's metrics use the count)"
+        yield f"lists of {variable} with a wrong count of their length: {wrong:,} (only Spark's metrics use the count)"
 
 
 def _report_differences(*sides: tuple[Sequence[Any], str, str]) -> Iterator[str]:

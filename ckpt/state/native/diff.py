@@ -42,7 +42,7 @@ class ChangedRow:
 
     change: Change
     key: Annotated[
-        dict[str, Json], "the columns of the key, as in `rows` of `ckpt state show`; of a row without a key all columns"
+        dict[str, Json], "the columns of the key, as in `rows` of `ckpt state show`; without a key, all columns"
     ]
     before: Annotated[dict[str, Json] | None, "the other columns in the earlier state, or null"]
     after: Annotated[dict[str, Json] | None, "the other columns in the later state, or null"]
@@ -94,13 +94,13 @@ def state_diff(
         from_batch: The earlier batch, of ``checkpoint``; by default the newest readable one before ``to_batch``, and of
             another checkpoint the newest committed.
         to_batch: The later batch, of ``other``; by default the newest committed.
-        limit: How many rows of each unit are given at most; all are counted.
-        jobs: How many processes read large state at a time; by default as many as there are cores.
-        engine: Who compares: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        part: Which part of the state.
+        limit: Return at most this many rows per unit; all are counted.
+        jobs: How many processes read large state at a time; by default one per core.
+        engine: By default processes on this machine compare; ``ckpt.types.Executors()`` uses Spark's.
+        part: The part of the state.
 
     Raises:
-        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+        StateDamaged, UsageError, CkptError: As for ``read_state_arrow``.
 
     >>> found = ckpt.state_diff("sample_checkpoints/aggregation-hdfs-4.2", from_batch=0, to_batch=9)
     >>> [(unit.added, unit.removed, unit.changed) for unit in found.units]
@@ -109,7 +109,7 @@ def state_diff(
     """
     path, later = fspath(checkpoint), fspath(checkpoint if other is None else other)
     if limit < 0:
-        raise UsageError.of("{--limit}: 0 or more")
+        raise UsageError.of("{--limit} must be at least 0")
     wanted = RequestedPart(**part)
     after = choose(StateRequest(later, wanted, all_units=True, batch=to_batch), storage_options)
     earlier = _find_batch_before(after) if other is None and from_batch is None else from_batch

@@ -114,7 +114,7 @@ def _decode(decode: Callable[..., Entries], files: StoreFiles, layout: UnitLayou
         return decode(files.place.partition, layout, *rows)
     except NOT_AS_WRITTEN as error:
         if layout.stated and isinstance(error, Unfit):
-            stated = f"rows of {files.place.folder} do not fit the schema that was given"
+            stated = f"rows of {files.place.folder} do not fit the given schema"
             raise Unfit(f"{files.storage.uri}: {stated}: {error}") from None
         raise files.refused(files.place.folder, error) from None
 
@@ -165,7 +165,7 @@ def split_elements(value: bytes) -> list[bytes]:
         length = int.from_bytes(value[at : at + _LENGTH], "little")
         at += _LENGTH
         if length % 8 != 1 or at + length > len(value):
-            raise Unfit("a list has no element of the length that it names")
+            raise Unfit("a list is shorter than its stated length")
         values.append(value[at : at + length])
         at += length
     return values
@@ -310,7 +310,7 @@ def count_processes(
     Raises UsageError for an impossible ``jobs``; None is one for each core.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError.of("{--jobs} has to be 1 or more")
+        raise UsageError.of("{--jobs} must be at least 1")
     if not stores or is_in_memory(chosen.question.checkpoint):
         return 1
     sizes = [_size(chosen, files) for files in stores]

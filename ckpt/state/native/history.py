@@ -96,24 +96,24 @@ class SourceRead:
 class KeyEvent:
     """One change of one key. A row without a key of its own (of a list, a join side, timers) comes or goes."""
 
-    batch: Annotated[int, "the first batch after which the state is known to be so"]
+    batch: Annotated[int, "the first batch after which the state is known to be like this"]
     after_batch: Annotated[
         int | None,
         "the newest earlier batch whose state is known: `batch` - 1, unless files are missing; null before batch 0. "
-        "`ckpt offsets show --batch` of it has the reader options that begin where the event's input begins",
+        "`ckpt offsets show --batch` with it gives the reader options that start at the event's input",
     ]
     change: KeyChange
     cause: Annotated[
         RemovalCause | None,
-        "of a removal, where it is certain: the watermark, the end of the time to live, or the user's function",
+        "of a removal, if certain: the watermark, the end of the time to live, or the user's function",
     ]
     key: Annotated[
-        dict[str, Json], "the columns of the key; of a row without a key (lists, join sides, timers) all columns"
+        dict[str, Json], "the columns of the key; for a row without a key (lists, join sides, timers) all columns"
     ]
     before: Annotated[dict[str, Json] | None, "the other columns before, or null"]
     after: Annotated[dict[str, Json] | None, "the other columns after it, or null"]
     planned_ms: Annotated[int | None, "when the batch was planned"]
-    watermark_ms: Annotated[int | None, "under which it ran"]
+    watermark_ms: Annotated[int | None, "the watermark of the batch"]
     sources: tuple[SourceRead, ...]
 
     @property
@@ -130,10 +130,10 @@ class StateHistory(Value):
     unit: StateUnit
     moment: Moment  # the newest batch whose state is known
     columns: tuple[Column, ...]
-    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
+    partition: Annotated[int | None, "the only partition that was searched, because the key belongs to it"]
     known_after: Annotated[
         int | None,
-        "the oldest batch after which the state is known: no event before it is; null: known from batch 0 on",
+        "the oldest batch after which the state is known: there are no earlier events; null: known from batch 0 on",
     ]
     first_rows: Annotated[tuple[dict[str, Json], ...], "of the key after that batch, as in `rows` of `ckpt state show`"]
     rows: Annotated[tuple[dict[str, Json], ...], "of the key as of `batch`"]
@@ -141,7 +141,7 @@ class StateHistory(Value):
     more: Annotated[bool, "there are older events than `--limit`"]
     unknown: Annotated[
         Ranges,
-        "first and last of later batches after which the state is not known: their files are missing or damaged",
+        "first and last of later batches after which the state is unknown: their files are missing or damaged",
     ]
 
 
@@ -155,20 +155,20 @@ def state_history(
 ) -> StateHistory:
     """Find the batches that created, changed and removed a key, from the state after every batch that is still there.
 
-    A batch that writes a key with the value that it had is no event. A key that is given in full is looked for in its
-    one partition, as by ``state_show``.
+    A batch that writes a key with its old value is not an event. A complete key is looked up in its one
+    partition, as by ``state_show``.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
-        key: Columns of the key and their values as text, as of ``state_show``; left out only where a unit has one key
+        key: Columns of the key and their values as text, as for ``state_show``; left out only where a unit has one key
             without columns.
-        limit: How many events at most: the newest.
-        part: Which part of the state.
+        limit: Return at most this many events, the newest.
+        part: The part of the state.
 
     Raises:
-        StateDamaged: Of no batch the state is complete.
-        UsageError: A choice that does not exist, or no key.
+        StateDamaged: No batch has complete state.
+        UsageError: The choice does not exist, or there is no key.
         CkptError: The bytes are damaged, or of a kind that only Spark reads; the text names file and reason.
         NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
 
@@ -179,7 +179,7 @@ def state_history(
     """
     path = fspath(checkpoint)
     if limit < 1:
-        raise UsageError.of("{--limit}: at least one event")
+        raise UsageError.of("{--limit} must be at least 1")
     question = StateRequest(
         path, RequestedPart(**part), lost=frozenset()
     )  # the state of the newest batch may be damaged
@@ -189,7 +189,7 @@ def state_history(
     parts = parse_key_parts(columns, key or {})
     keys = [column.name for column in columns.kept if column.of_key]
     if keys and not parts:
-        raise UsageError.of("{--key}: name the key whose history you want; it has {keys}", keys=", ".join(keys))
+        raise UsageError.of("{--key}: name the key to follow; it has {keys}", keys=", ".join(keys))
     walk = _Walk(chosen, unit, parts)
     steps = list(walk.states())
     if walk.row is not None and not any(step.state for step in steps if step.state):
@@ -428,7 +428,7 @@ class _Walk:
             return make_objects(make_flat(self.columns, self.unit, self._decode(state))) if state else []
         except NOT_AS_WRITTEN as error:
             what = f"{self.chosen.checkpoint.uri}: state/{self.unit.operator}"
-            raise Undecodable(f"{what}: a row of {self.unit.label} is not as its schema says: {error}") from None
+            raise Undecodable(f"{what}: a row of {self.unit.label} does not match its schema: {error}") from None
 
     def _decode(self, state: Mapping[bytes, bytes]) -> Entries:
         keys, values = list(state), list(state.values())
@@ -475,7 +475,7 @@ def _find_number(store_partition: StorePartition, files: StoreFiles, family: str
         if recorded is not None and family in recorded.column_families:
             numbers.add(recorded.column_families[family])
     if len(numbers) != 1:
-        which = "without a snapshot nothing says" if not snapshots else "its snapshots do not say with one voice"
+        which = "without a snapshot nothing shows" if not snapshots else "its snapshots disagree on"
         raise LeftToSpark(f"{which} which number the column family {family} has")
     return numbers.pop().to_bytes(2, "little")
 

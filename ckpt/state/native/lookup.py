@@ -66,7 +66,7 @@ def _parse_value(column: Column, text: str | None) -> Any:
     try:
         document: Json = json.loads(text, parse_float=str, parse_int=str)
     except (ValueError, RecursionError):
-        raise UsageError.of("{--key}: {text} is no array in JSON for {name}", text=text, name=column.name) from None
+        raise UsageError.of("{--key}: {text} is not a JSON array for {name}", text=text, name=column.name) from None
     return pa.array([_parse_elements(column.name, kind, document)], arrow_type(kind))
 
 
@@ -75,7 +75,7 @@ def _parse_elements(column: str, kind: Json, value: Json) -> Any:
         return None
     if isinstance(kind, dict) and kind.get("type") == "array":
         if not isinstance(value, list):
-            raise UsageError.of("{--key}: {given} is no array for {column}", given=json.dumps(value), column=column)
+            raise UsageError.of("{--key}: {given} is not an array for {column}", given=json.dumps(value), column=column)
         return [_parse_elements(column, kind.get("elementType"), element) for element in value]
     return parse_typed(column, kind, value if isinstance(value, str) else json.dumps(value))
 

@@ -68,7 +68,7 @@ class RocksDBStore:
             return b""
         path, number = self.files.snapshot, self.families.get(family)
         if path is None:
-            why = f"without a snapshot nothing says which number the column family {family} has"
+            why = f"without a snapshot nothing shows which number the column family {family} has"
             raise self.files.refused(self.files.place.folder, why)
         if number is None or not 0 <= number < 1 << 16:
             raise self.files.refused(path, f"it has no column family {family}")
@@ -155,5 +155,5 @@ def _entries(files: StoreFiles, path: str) -> dict[str, bytes]:
 def _link(path: str, link: Path) -> None:
     """Have RocksDB read a file of the checkpoint where it is, if it is one: a named pipe would block it."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Undecodable(f"{os.path.basename(path)}, which it names, is no file")
+        raise Undecodable(f"{os.path.basename(path)}, which it names, is not a file")
     os.symlink(path, link)

@@ -54,9 +54,9 @@ class StateRows(Value):
     columns: tuple[Column, ...]
     rows: tuple[dict[str, Json], ...]
     more: Annotated[bool, "there are more rows than `--limit`"]
-    partition: Annotated[int | None, "the only partition that was searched, because it is the one of the key"]
+    partition: Annotated[int | None, "the only partition that was searched, because the key belongs to it"]
     foreign_snapshots: Annotated[
-        tuple[str, ...], "snapshots that are read, and hold other rows than the deltas or changelogs up to them"
+        tuple[str, ...], "snapshots that were read, but differ from the deltas or changelogs up to them"
     ]
     key: Mapping[str, str | None] = field(default_factory=dict, repr=False)  # as it was given
     part: Part = field(default_factory=Part, repr=False)
@@ -104,8 +104,8 @@ def state_show(
 ) -> StateRows:
     """Show rows of the state after a committed batch, read without Spark.
 
-    A key that is given in full is looked for in its one partition, which Spark's hash names, where the operator is one
-    whose rows are known to be spread so; otherwise all partitions are searched.
+    A complete key is looked up in the one partition that Spark's hash gives, if the operator is known to partition its
+    rows that way; otherwise all partitions are searched.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
@@ -113,13 +113,13 @@ def state_show(
         batch: The id of a committed batch, by default the newest.
         key: Columns of the key, with or without ``key_``, and their values as text: dates and times in ISO 8601 (UTC),
             binaries in base64, arrays in JSON; None is NULL.
-        limit: How many rows at most.
-        jobs: How many processes search large state for a key at a time; by default as many as there are cores.
-        engine: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        part: Which part of the state.
+        limit: Return at most this many rows.
+        jobs: How many processes search large state for a key at a time; by default one per core.
+        engine: By default processes on this machine read; ``ckpt.types.Executors()`` uses Spark's.
+        part: The part of the state.
 
     Raises:
-        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+        StateDamaged, UsageError, CkptError: As for ``read_state_arrow``.
 
     >>> ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).rows
     ({'key_key': 3, 'value_count': 14, 'value_sum': 679},)
@@ -127,7 +127,7 @@ def state_show(
     """
     path = fspath(checkpoint)
     if limit < 1:
-        raise UsageError.of("{--limit}: at least one row")
+        raise UsageError.of("{--limit} must be at least 1")
     chosen = choose(StateRequest(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     columns = columns_of(unit)
@@ -175,19 +175,19 @@ def state_count(
     engine: Runner | None = None,
     **part: Unpack[Part],
 ) -> StateCounts:
-    """How many rows each unit has that fits what is asked for, after a committed batch, counted without Spark.
+    """Count the rows of each requested unit after a committed batch, without Spark.
 
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        key: Count only rows of this key, as of ``state_show``.
-        jobs: How many processes read large state at a time; by default as many as there are cores.
-        engine: Who counts: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        part: Which part of the state.
+        key: Count only rows with this key, as for ``state_show``.
+        jobs: How many processes read large state at a time; by default one per core.
+        engine: By default processes on this machine count; ``ckpt.types.Executors()`` uses Spark's.
+        part: The part of the state.
 
     Raises:
-        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+        StateDamaged, UsageError, CkptError: As for ``read_state_arrow``.
 
     >>> [unit.rows for unit in ckpt.state_count("sample_checkpoints/join-rocksdb-4.0").units]
     [30, 15]
@@ -242,7 +242,7 @@ class HeavyKey:
 
     key: Annotated[dict[str, Json], "an object with a value for each column, as in `rows` of `ckpt state show`"]
     rows: int
-    bytes: Annotated[int, "of their values as they are stored, before compression"]
+    bytes: Annotated[int, "size of their values as stored, before compression"]
     partition: int
 
 
@@ -265,7 +265,7 @@ class StateSizes(Value):
     moment: Moment
     columns: tuple[Column, ...]  # of the key
     keys: Annotated[tuple[HeavyKey, ...], "the heaviest, heaviest first"]
-    partitions: Annotated[tuple[PartitionSize, ...], "every one that has rows"]
+    partitions: Annotated[tuple[PartitionSize, ...], "every partition that has rows"]
 
 
 def state_keys(
@@ -287,13 +287,13 @@ def state_keys(
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For the file system of the path.
         batch: The id of a committed batch, by default the newest.
-        limit: How many keys at most.
-        jobs: How many processes read large state at a time; by default as many as there are cores.
-        engine: Who measures: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        part: Which part of the state.
+        limit: Return at most this many keys.
+        jobs: How many processes read large state at a time; by default one per core.
+        engine: By default processes on this machine measure; ``ckpt.types.Executors()`` uses Spark's.
+        part: The part of the state.
 
     Raises:
-        StateDamaged, UsageError, CkptError: As of ``read_state_arrow``.
+        StateDamaged, UsageError, CkptError: As for ``read_state_arrow``.
 
     >>> found = ckpt.state_keys("sample_checkpoints/join-rocksdb-4.0", side="left", limit=1)
     >>> sum(partition.rows for partition in found.partitions)
@@ -302,7 +302,7 @@ def state_keys(
     """
     path = fspath(checkpoint)
     if limit < 1:
-        raise UsageError.of("{--limit}: at least one key")
+        raise UsageError.of("{--limit} must be at least 1")
     chosen = choose(StateRequest(path, RequestedPart(**part), batch=batch), storage_options)
     (unit,) = chosen.units
     own = Columns(tuple(column for column in columns_of(unit).kept if column.path[0] == "key"), ())

@@ -56,7 +56,7 @@ class UnitLayout:
 def layout_of(chosen: ChosenState, unit: StateUnit) -> UnitLayout:
     """The layout of a unit. Raises Undecodable where the files do not say enough to be sure."""
     if unit.schema is None:
-        raise Undecodable(f"{chosen.checkpoint.uri}: {unit.label}: its state schema does not say what its rows are")
+        raise Undecodable(f"{chosen.checkpoint.uri}: {unit.label}: its state schema does not describe its rows")
     operator = next(own for own in chosen.checkpoint.operators if own.id == unit.operator)
     stores = {store.name: store for store in operator.stores}
     name = _family_name(unit, stores)
@@ -95,7 +95,7 @@ def _of_family(chosen: ChosenState, operator: Operator, store: Store, family: Co
         raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
     avro = bool(operator.variables) and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
     if avro and family.evolved and [number for number, _ in family.older] != list(range(family.generation or 1)):
-        raise LeftToSpark(f"{uri}: the schema of {name} has changed, and not all of the earlier ones are there")
+        raise LeftToSpark(f"{uri}: the schema of {name} has changed, and some of the earlier ones are missing")
     lists = (variable.name for variable in operator.variables if variable.kind == "ListState")
     return UnitLayout(
         store=store.name,
@@ -243,7 +243,7 @@ def _check_size(files: StoreFiles) -> StoreFiles:
     logs = sum(files.place.log(log).size for log in files.chain.logs)
     held = files.size if files.place.names.log_kind is StateFileKind.DELTA else logs
     if held > files.most:
-        why = f"its files have {held:,} bytes, and not more than {files.most:,} are unpacked into memory"
+        why = f"its files have {held:,} bytes, but at most {files.most:,} are unpacked into memory"
         raise files.refused(files.place.folder, TooLarge.of("{why}: {spark}", why=why, spark=WITH_SPARK))
     return files
 
@@ -268,6 +268,6 @@ def _read_lineage(
     this, names = (target.version, target.unique_id), store_partition.names
     if lineage is None and this[1] is not None and this not in names.snapshots and this in names.logs:
         files = StoreFiles(store_partition, Chain(None, (this,)), storage, codec, checksums=False)
-        why = LeftToSpark(f"ckpt cannot read in it which files lead to it (its codec is {codec})")
+        why = LeftToSpark(f"ckpt cannot read from it which files lead to it (its codec is {codec})")
         raise files.refused(files.logs[0], why)
     return lineage

@@ -16,7 +16,7 @@ def report_no_room(reason: str, folder: str | None = None) -> CkptError:
     """Files of a snapshot cannot be put there; ``folder`` where it was not this process that asked which it is."""
     folder = folder or tempfile.tempdir
     which = f"the temporary folder {folder} cannot" if folder else "no temporary folder can"
-    return CkptError(f"{which} take the files of a snapshot: {reason}; TMPDIR names another one")
+    return CkptError(f"{which} hold the files of a snapshot: {reason}; set TMPDIR to another one")
 
 
 @contextmanager

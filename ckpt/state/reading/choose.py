@@ -79,7 +79,7 @@ def choose_units(
     if len(chosen) > 1 and not all_of_them:
         or_all = Words() if all_of_them is None else words("; or {--all-units=True}")
         parts = {"uri": checkpoint.uri, "listed": _list_units(chosen), "or_all": or_all}
-        raise UsageError.of("{uri}: which one? {listed}{or_all}", **parts)
+        raise UsageError.of("{uri}: choose one: {listed}{or_all}", **parts)
     return chosen
 
 
@@ -175,8 +175,8 @@ def _explain_no_files(checkpoint: Checkpoint) -> str:
     if any(version is not None for version in versions):
         return ""
     return (
-        ". If this is the first start of a new query, its sink had these batch ids already, of another query, and "
-        "skipped them, so that Spark computed no state: start it once into noop, with a new checkpoint, or, if it "
+        ". If this is the first start of a new query, its sink already had these batch ids from another query, and "
+        "skipped them, so Spark computed no state: start it once into noop, with a new checkpoint, or, if it "
         "writes files, into a new output folder"
     )
 
@@ -209,7 +209,7 @@ def _describe_finding(checkpoint: Checkpoint, unit: StateUnit, batch: int) -> st
     for evidence in (judged.finding for judged in troubles):
         if evidence.path in {*paths, "state"} or evidence.path.startswith(f"state/{unit.operator}/"):
             return f"{evidence.diagnosis.code} {evidence.diagnosis.name}, {evidence.path}: {evidence.detail}"
-    return next((f"{damage.path}: {damage.detail}" for damage in unit.damages), "files of it are missing")
+    return next((f"{damage.path}: {damage.detail}" for damage in unit.damages), "some of its files are missing")
 
 
 def _explain_no_schema(checkpoint: Checkpoint, unit: StateUnit) -> Words:

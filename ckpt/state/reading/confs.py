@@ -44,7 +44,7 @@ class _Rule(NamedTuple):
 RULES = (
     _Rule(
         settings.CHECKPOINT_FORMAT,
-        "the names of its state files carry unique ids, and a session set to 1 finds none of them",
+        "the names of its state files contain unique ids, which a session set to 1 does not find",
         lambda at: "2" if at.unit.format_version == 2 else None,
     ),
     _Rule(
@@ -54,12 +54,12 @@ RULES = (
     ),
     _Rule(
         settings.CHECKPOINT_FORMAT,
-        "the names of its state files carry no unique ids, which a session set to 2 looks for",
+        "the names of its state files contain no unique ids, which a session set to 2 looks for",
         lambda at: "1" if at.unit.format_version == 1 and at.unit.provider is not Provider.HDFS else None,
     ),
     _Rule(
         settings.PROVIDER_CLASS,
-        "its offset log does not record it, and the session's may be another",
+        "its offset log does not record it, and the session's may differ",
         lambda at: None if settings.PROVIDER_CLASS in at.recorded else PROVIDER_CLASSES.get(at.unit.provider),
     ),
     _Rule(
@@ -69,7 +69,7 @@ RULES = (
     ),
     _Rule(
         settings.CHECKPOINT_FILE_MANAGER,
-        "it is read through a mount table; the default one fails there before Spark 4.2, or where a path is encoded",
+        "it is read through a mount table; the default one fails there before Spark 4.2, or if a path is encoded",
         lambda at: at.spark.rules.file_manager if at.mounted else None,
     ),
 )

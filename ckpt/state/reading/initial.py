@@ -163,7 +163,7 @@ def ask_which_operator(
     names = [f" ({shape.operator_name})" if shape.operator_name else "" for shape in shapes]
     each = (Words((Option("operator", shape.operator), name)) for shape, name in zip(shapes, names, strict=True))
     parts = {"uri": question.checkpoint, "listed": join(each, ", "), "otherwise": otherwise}
-    return UsageError.of("{uri}: one operator at a time: {listed}{otherwise}", **parts)
+    return UsageError.of("{uri}: choose one operator: {listed}{otherwise}", **parts)
 
 
 def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:

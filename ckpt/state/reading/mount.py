@@ -49,7 +49,7 @@ def mount_for(checkpoint: Checkpoint, unit: StateUnit, read: Callable[[str], byt
     """The mount that reading a unit needs, if any; ``read`` reads a file of the checkpoint. Raises StorageError."""
     reasons, replaced = [], {path: _move_to_root(path, read(path), unit) for path in _find_misled(checkpoint, unit)}
     if replaced:
-        reasons.append("operator metadata names schema files by paths that are not in this checkpoint")
+        reasons.append("operator metadata names schema files by paths outside this checkpoint")
     elif unit.prefix_columns is not None:
         replaced[f"{STATE}/{unit.operator}/_metadata/metadata"] = _metadata_with_prefix(checkpoint, unit)
         reasons.append("no operator metadata says how the keys of these session windows are stored")
@@ -91,14 +91,14 @@ def _find_misled(checkpoint: Checkpoint, unit: StateUnit) -> Iterator[str]:
                     continue
                 path = f"{folder}/{name}"
                 if (large := refuse_too_large(path, info.size)) is not None:
-                    raise StorageError(f"{path} is operator metadata that cannot be read: {large.reason}")
+                    raise StorageError(f"{path}: unreadable operator metadata: {large.reason}")
                 yield path
 
 
 def _move_to_root(path: str, data: bytes, unit: StateUnit) -> str:
     moved = move_schema_paths(path, data, ROOT)
     if moved is None:
-        raise StorageError(f"operator metadata of operator {unit.operator} is not what Spark writes")
+        raise StorageError(f"operator metadata of operator {unit.operator} does not have Spark's format")
     return moved.decode()
 
 

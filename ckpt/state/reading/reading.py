@@ -265,5 +265,5 @@ def _check_changes(uri: str, unit: StateUnit, first: int, last: int) -> None:
         why = "RocksDB without changelog checkpointing keeps no changes"
     else:
         spans = ", ".join(f"{a} to {b}" for a, b in unit.change_batches) or "none"
-        why = f"changes are there of batches: {spans}"
+        why = f"changes exist for batches: {spans}"
     raise UsageError(plain(f"{uri}: {unit.label}: the changes of batches {first} to {last} cannot be read: ") + why)

@@ -126,7 +126,7 @@ class StateUnit(Value):
 
 
 def state_units(checkpoint: Location, *, storage_options: Mapping[str, str] | None = None) -> tuple[StateUnit, ...]:
-    """Everything that can be read of a checkpoint's state, in the order of operators; empty for a stateless query.
+    """List the parts of a checkpoint's state that can be read, by operator; empty for a stateless query.
 
     Units that are not ``shown_elsewhere`` together hold all of the state once. A damaged unit is listed anyway; see its
     ``readable_batches`` and ``damages``.

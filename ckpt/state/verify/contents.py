@@ -131,7 +131,7 @@ class _Operator:
         for files in filter(None, of_stores):
             foreign = find_foreign_snapshot(files, self._delimiter, MOST_BYTES)
             if foreign is not None:
-                detail = "it is older than the changes of its version, and holds other rows than they lead to"
+                detail = "it is older than the changes of its version, and has different rows"
                 damages.append(FileDamage(foreign, DamageKind.FOREIGN, detail))
         return damages
 

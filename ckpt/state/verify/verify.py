@@ -55,7 +55,7 @@ class StateVerification(Value):
     files: Annotated[int, "files that were read to the last byte"]
     bytes: int
     damages: Annotated[tuple[FileDamage, ...], "by path"]
-    unknown: tuple[Annotated[str, "a file that has nothing to be checked against, or that could not be read"], ...]
+    unknown: tuple[Annotated[str, "a file that nothing can be checked against, or that could not be read"], ...]
     loadable: Ranges  # committed batches whose state can be loaded
     reasons: Mapping[str, str] = field(default_factory=dict)  # why a file is unknown
 
@@ -74,9 +74,9 @@ def state_verify(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
         storage_options: For its file system, where it is remote.
-        jobs: How many processes work at a time; by default as many as there are cores.
-        engine: Who reads: by default processes of this machine, ``ckpt.types.Executors()`` those of Spark.
-        announce: Called once, before anything is read, with how much that will be.
+        jobs: How many processes work at a time; by default one per core.
+        engine: By default processes on this machine read; ``ckpt.types.Executors()`` uses Spark's.
+        announce: Called once, before anything is read, with the amount to read.
         watcher: Called with the bytes read so far, and with those of all files.
 
     Raises:
@@ -142,7 +142,7 @@ def look_at_every_byte(
     Raises as ``read_every_byte`` does.
     """
     if jobs is not None and jobs < 1:
-        raise UsageError.of("{--jobs} has to be 1 or more")
+        raise UsageError.of("{--jobs} must be at least 1")
     storage.names_only = True  # nothing is read twice
     checkpoint = read_checkpoint(storage, look_only=True)
     refuse_links_out(checkpoint)

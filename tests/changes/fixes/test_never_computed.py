@@ -223,7 +223,9 @@ def test_of_a_part_both_starts_are_left_open(store: str, part: int, spark: Any, 
     plan, receipt = repair(checkpoint, sink="append", backup=str(tmp_path / "backup"), **NOW)
 
     assert (receipt.applied, plan.first) == (True, First.NOOP_IF_WRITTEN)
-    assert any("a part of the rows only. If the sink has all rows of the batch" in str(text) for text in plan.notices)
+    assert any(
+        "covered only part of the rows. If the sink has all rows of the batch" in str(text) for text in plan.notices
+    )
     moved = checkpoint.rename(tmp_path / "elsewhere")
     assert query.start(moved) == "", "the sink does not have them, so as usual"
     assert query.rows == Counter(range(200))

@@ -39,7 +39,7 @@ def test_a_renamed_file_is_named_and_gets_its_name_again(lost: str, name: str, c
     was = (top / lost).read_bytes()
     rename(top, lost, name)
     inspected = ckpt("inspect", top, "-o", "json").json()
-    proofs = [one for one in inspected["findings"] if f"{name} has the bytes of {lost}" in (one["detail"] or "")]
+    proofs = [one for one in inspected["findings"] if f"{name} has the content of {lost}" in (one["detail"] or "")]
     assert proofs
     (first, *_), page = inspected["next"], ckpt("inspect", top).stdout
     assert first["command"][1:] == ["repair", str(top)]
@@ -80,7 +80,7 @@ def test_a_wrong_id_is_disproved_and_the_right_one_proved(how: str, ckpt: Ckpt, 
     known = lose_id(top, how)
     wrong = ckpt("repair", top, "--query-id", OTHER)
     assert wrong.exit_code == 2
-    assert "is not the id of the query" in wrong.refusal()
+    assert "is not the query's id" in wrong.refusal()
     assert "--query-id ID" in ckpt("inspect", top).stdout
     right = ckpt("repair", top, "--query-id", known.upper(), "--apply", "--grace", 0)
     assert right.exit_code == 0

@@ -133,7 +133,7 @@ def test_a_query_id_is_a_uuid(query_id: str, ckpt: Ckpt, copy_of: CopyOf) -> Non
 def test_a_query_id_that_is_there_is_not_replaced(ckpt: Ckpt, copy_of: CopyOf) -> None:
     run = ckpt("repair", copy_of("stateless-4.2"), "--query-id", QUERY_ID)
     assert run.exit_code == 2
-    assert "holds the id" in run.refusal()
+    assert "contains the id" in run.refusal()
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_watermark_that_moved_is_taken_from_the_offsets_of_the_next_batch(copy
     (top / "commits" / str(moved)).write_bytes(b"")
     assert find_commit(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top))) == (moved, was)
     remove(top / "offsets" / str(moved + 1))
-    with pytest.raises(NoWay, match="it had another watermark, which is in no other file"):
+    with pytest.raises(NoWay, match="it had another watermark, which no other file records"):
         find_commit(read_checkpoint(open_storage(str(top)), batches=0), open_storage(str(top)))
 
 

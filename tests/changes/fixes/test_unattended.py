@@ -75,8 +75,8 @@ def test_its_page_names_the_fix_and_the_way_back(tmp_path: Path, ckpt: Ckpt) -> 
 @pytest.mark.parametrize(
     ("sample", "why"),
     [
-        ("damaged-missing-sst", "a person decides"),
-        ("damaged-empty-offset", "a person decides"),
+        ("damaged-missing-sst", "a person must decide"),
+        ("damaged-empty-offset", "a person must decide"),
         ("damaged-empty-predecessor", ""),
     ],
 )
@@ -165,8 +165,8 @@ def test_a_fix_is_planned_with_the_reading_of_the_answer(tmp_path: Path, ckpt: C
     ("gone", "left", "why"),
     [
         ("commits/5", (), "reads rows again"),
-        ("commits/5", ("offsets/5", "offsets/.5.crc"), "may leave rows out"),
-        ("offsets/5", ("commits/5", "commits/.5.crc"), "may leave rows out"),
+        ("commits/5", ("offsets/5", "offsets/.5.crc"), "may skip rows"),
+        ("offsets/5", ("commits/5", "commits/.5.crc"), "may skip rows"),
     ],
 )
 def test_checksums_of_a_lost_batch_are_left_to_a_person(
@@ -290,6 +290,6 @@ def test_the_root_of_a_bucket_has_no_lock_and_holds(tmp_path: Path) -> None:
     try:
         answer = preflight("memory://bucket-of-fixes", {}, "--backup", "memory://elsewhere/backup")
         assert (answer["go"], answer["fixed"]) == (False, [])
-        assert "no place beside it for a lock" in answer["not_fixed"]
+        assert "no parent folder for a lock" in answer["not_fixed"]
     finally:
         file_system.rm("/bucket-of-fixes", recursive=True)

@@ -207,7 +207,7 @@ def test_delta_is_not_set_where_rows_would_be_lost_or_doubled(following: Path, t
     checkpoint = back_to(following, tmp_path / "ck", 5, committed=True)
     was = ends(checkpoint)
     for wrong, said in (
-        ({"reservoirVersion": was[-2]["reservoirVersion"] - 1}, "a rewind goes further back"),
+        ({"reservoirVersion": was[-2]["reservoirVersion"] - 1}, "rewind to go back further"),
         ({"reservoirId": "another"}, "a start refuses offsets of another table"),
         ({"isStartingVersion": True}, "write false"),
         ({"index": 0}, "inside a version"),

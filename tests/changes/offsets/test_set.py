@@ -138,7 +138,7 @@ def test_the_first_batch_again_is_the_range_that_was_said(ckpt: Ckpt, copy_of: C
         "10"
     }
     assert all(step["action"] == "remove" for step in plan["steps"] if "state/" in step["path"])
-    assert plan["warnings"][0].startswith("End the driver first"), "which keeps state of the batch in memory"
+    assert plan["warnings"][0].startswith("Stop the driver first"), "which keeps state of the batch in memory"
 
 
 # What is refused, with its reason.
@@ -147,7 +147,7 @@ def test_the_first_batch_again_is_the_range_that_was_said(ckpt: Ckpt, copy_of: C
 @pytest.mark.parametrize(
     ("to", "said"),
     [
-        ({"orders": {"0": 51}}, "orders/1 is left out, and Spark reads a partition without an offset again"),
+        ({"orders": {"0": 51}}, "orders/1 is left out, and Spark silently reads a partition without an offset again"),
         ({"oders": {"0": 51, "1": 49}}, "orders/0, orders/1 is left out"),
         ({"orders": {"0": None, "1": None}}, "no partition is left"),
         ({"orders": {"0": 51, "1": 49, "7": None}}, "orders/7 cannot be left out"),
@@ -160,12 +160,12 @@ def test_partitions_of_kafka_must_all_be_named(to: Any, said: str, ckpt: Ckpt) -
 @pytest.mark.parametrize(
     ("to", "said"),
     [
-        ('{"orders":{"0":-1,"1":2}}', "that means the end (latest) in reader options only"),
-        ('{"orders":{"0":-2,"1":2}}', "that means the beginning (earliest) in reader options only"),
+        ('{"orders":{"0":-1,"1":2}}', "that means the end (latest) only in reader options"),
+        ('{"orders":{"0":-2,"1":2}}', "that means the beginning (earliest) only in reader options"),
         ('{"orders":{"0":-3,"1":2}}', "which no partition has"),
-        ('{"orders":{"0":1.5,"1":2}}', "which is not a whole number"),
-        ('{"orders":{"0":true,"1":2}}', "which is not a whole number"),
-        ('{"orders":{"0":"7","1":2}}', "which is not a whole number"),
+        ('{"orders":{"0":1.5,"1":2}}', "which is not an integer"),
+        ('{"orders":{"0":true,"1":2}}', "which is not an integer"),
+        ('{"orders":{"0":"7","1":2}}', "which is not an integer"),
         ('{"orders":{"0":7,"0":8}}', "names 0 twice"),
         ('{"orders":{"00":7}}', "which is not a number"),
         ('{"orders":{"0":9223372036854775808}}', "which no partition has"),
@@ -188,9 +188,9 @@ def test_offsets_are_read_strictly(to: str, said: str, ckpt: Ckpt) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give --to or --shift, one of the two"),
-        (("--to", "{}", "--shift", "orders/0=+1"), "give --to or --shift, one of the two"),
-        (("--shift", "orders/0=5"), "is not TOPIC/PARTITION=+N or TOPIC/PARTITION=-N"),
+        ((), "with --to or --shift, not both"),
+        (("--to", "{}", "--shift", "orders/0=+1"), "with --to or --shift, not both"),
+        (("--shift", "orders/0=5"), "must be TOPIC/PARTITION=+N or TOPIC/PARTITION=-N"),
         (("--shift", "orders/9=+5"), "the source has no such partition; it has orders/0, orders/1"),
         (("--shift", "orders/0=+5", "--shift", "orders/0=+5"), "names orders/0 twice"),
         (("--shift", "orders/0=-52"), "leads to -1: the partition is at 51"),
@@ -207,7 +207,7 @@ def test_options_that_make_no_sense(words: tuple[object, ...], said: str, ckpt: 
 
 def test_with_several_sources_one_must_be_named(ckpt: Ckpt) -> None:
     run = ckpt("offsets", "set", "sample_checkpoints/two-sources-3.5", "--to", '{"offset":1,"timestamp":1}')
-    assert "the query has 2 sources: say which with --source" in run.refusal()
+    assert "the query has 2 sources: name one with --source" in run.refusal()
     assert (
         "not Kafka: give its offset with --to"
         in ckpt("offsets", "set", "sample_checkpoints/stateless-4.2", "--shift", "a/0=+1").refusal()
@@ -218,8 +218,13 @@ def test_with_several_sources_one_must_be_named(ckpt: Ckpt) -> None:
     ("sample", "gone", "to", "said"),
     [
         ("stateless-killed-3.5", (), {"offset": 39, "timestamp": 1}, "begins at row 40"),
-        ("file-source-4.2", (), {"logOffset": 9}, 'fails at a start if it ends before that ("assertion failed")'),
-        ("file-source-4.2", (), {"logOffset": 12}, "the log of the source ends at entry 11"),
+        (
+            "file-source-4.2",
+            (),
+            {"logOffset": 9},
+            'a start fails if a file source ends before that ("assertion failed")',
+        ),
+        ("file-source-4.2", (), {"logOffset": 12}, "the source's log ends at entry 11"),
         ("kafka-4.2", ("commits/5",), {"orders": {"0": 49, "1": 49}}, "orders/0 would end before its start"),
         ("kafka-4.2", ("commits/5",), {"orders": {"0": 51, "1": None}}, "its partitions would change"),
         (
@@ -251,7 +256,7 @@ def test_inside_the_first_snapshot_of_a_delta_table_nothing_is_set(copy_of: Copy
     offset = json.loads((checkpoint / "offsets" / "4").read_text().splitlines()[2])
     to = {**offset, "reservoirVersion": offset["reservoirVersion"] + 3, "index": -1, "isStartingVersion": False}
     plan, _ = offsets_set(str(checkpoint), to=json.dumps(to))
-    assert "the rest of that table would be lost without an error" in str(plan.refused)
+    assert "the rest of that table would be silently lost" in str(plan.refused)
 
 
 ICEBERG = {"version": 1, "snapshot_id": 7, "position": 1, "scan_all_files": False}

@@ -149,7 +149,7 @@ def test_nothing_goes_while_runs_may_use_it(tmp_path: Path) -> None:
 def test_a_file_that_runs_take_for_the_newest_version_stops_it(tmp_path: Path) -> None:
     flow = flow_of(build_storage(tmp_path / "storage", "keys/keys/0", "keys/keys/1"), "keys/keys")
     (flow / "9").write_text("mine")
-    with pytest.raises(NotFound, match=r"9 is a file, .*: runs of the pipeline use the highest one.*; move it away"):
+    with pytest.raises(NotFound, match=r"9 is a file .*: pipeline runs use the highest version.*; move it away"):
         ckpt.prune(str(flow), **NOW)
 
 

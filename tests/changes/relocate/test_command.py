@@ -123,7 +123,7 @@ def test_state_behind_a_symbolic_link_is_refused_in_the_plan(
     before = everything(tmp_path)
     run = ckpt("relocate", checkpoint, "--to", "s3a://bucket/ck", *words, "-o", "json")
     assert run.exit_code == 3
-    assert run.json()["refused"].startswith(f"{linked} is a symbolic link, and ckpt writes to")
+    assert run.json()["refused"].startswith(f"{linked} is a symbolic link, and ckpt writes only to")
     assert (run.json()["steps"], run.json()["to"]) == ([], "s3a://bucket/ck")
     assert everything(tmp_path) == before
 

@@ -208,7 +208,7 @@ def test_only_a_replay_over_other_ranges_names_cures_of_sinks(copy_of: CopyOf) -
     assert not any("RESTORE" in str(sink.says) for sink in one.kinds)
     says = {sink.kind: str(sink.says) for sink in two.kinds}
     assert f"version after batch {latest - 2}" in says["delta"]
-    assert f"_spark_metadata/{latest - 1} and everything there" in says["file"]
+    assert f"_spark_metadata/{latest - 1} and every entry" in says["file"]
 
 
 def test_rows_that_are_read_again_must_still_be_there(copy_of: CopyOf) -> None:

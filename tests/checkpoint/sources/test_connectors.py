@@ -68,7 +68,7 @@ def test_named_by_its_shape(kind: SourceType, offset: Any) -> None:
     assert source_type(read) == kind
     start = kind_of(read).start_after(read, StartFacts())
     assert start.begin is StartingPoint.REFUSED
-    assert "ckpt has not tried it" in (start.refused or "")
+    assert "ckpt has not tried this" in (start.refused or "")
     json.dumps(kind_of(read).to_json(read))
     assert kind_of(read).to_text(read)
 
@@ -197,7 +197,7 @@ def test_handoff_says_what_a_file_source_needs(tmp_path: Path) -> None:
     checkpoint = build(tmp_path / "checkpoint")
     plan = ckpt.handoff(str(checkpoint))
     assert "cloud_file_state" in str(plan)
-    assert "A file source of Spark needs that list" in " ".join(str(plan).split())
+    assert "Spark's file source needs that list" in " ".join(str(plan).split())
 
 
 @pytest.mark.spark

@@ -173,7 +173,7 @@ FAULTY = (PLUGIN / "ckpt_feed.py").read_text()
     [
         ("raise RuntimeError('broken\\nin two')", r"RuntimeError: broken\nin two", "unknown"),
         ("", "AttributeError: module 'ckpt_feed' has no attribute 'FeedKind'", "unknown"),
-        ("FeedKind = dict", "TypeError: it has to be a subclass of ckpt.checkpoint.sources.kind.SourceKind", "unknown"),
+        ("FeedKind = dict", "TypeError: it must be a subclass of ckpt.checkpoint.sources.kind.SourceKind", "unknown"),
         (
             FAULTY.replace('name = "feed"', 'name = "kafka"'),
             "ValueError: its sources cannot be called 'kafka'",
@@ -181,7 +181,7 @@ FAULTY = (PLUGIN / "ckpt_feed.py").read_text()
         ),
         (FAULTY.replace('value.keys() != {"feed", "next"}', "1 / 0"), "ZeroDivisionError", "unknown"),
         (FAULTY.replace('return {"feed": offset.feed, "next": offset.next}', "return {0: self}"), "TypeError", "feed"),
-        (FAULTY.replace('return f"message', 'return b"'), "TypeError: it has to return str, not bytes", "feed"),
+        (FAULTY.replace('return f"message', 'return b"'), "TypeError: it must return str, not bytes", "feed"),
     ],
 )
 def test_a_faulty_plugin_is_one_line(

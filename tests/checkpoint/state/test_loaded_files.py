@@ -27,7 +27,7 @@ from tests.support.places import GOLDENS, SAMPLE_NAMES, SAMPLES, golden_checkpoi
 from tests.support.spark.live import EVERY_CASE
 
 ZIPS, DELTAS = "aggregation-rocksdb-4.2", "aggregation-hdfs-4.2"
-FAR = "as far as names and sizes say"
+FAR = "judging by names and sizes"
 _OF_OTHERS = {diagnoses.state.OTHER_STATE_DAMAGED, diagnoses.state.ROWS_NOT_COMPARED}  # of files or rows no start reads
 
 

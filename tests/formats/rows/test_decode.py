@@ -244,13 +244,13 @@ def test_a_list_of_avro_rows_is_taken_apart_or_refused(parts: list[bytes], delim
 @pytest.mark.parametrize(
     ("kind", "row", "says"),
     [
-        ("long", b"\0\0\1\2\4", "another schema than the first"),
+        ("long", b"\0\0\1\2\4", "a different schema from the first"),
         ("long", b"\0\0\0\2", "ends early"),
         ("long", b"\0\0\0\2\4\4", "other columns"),
         ("long", b"\0\0\0\4\4", "ends early"),
-        ("decimal(5,2)", b"\0\0\0\2\4", r"type decimal\(5,2\) that are encoded as Avro"),
+        ("decimal(5,2)", b"\0\0\0\2\4", r"values of type decimal\(5,2\)"),
         ("string", b"\0\0\0\2\2\xff", "ends early"),
-        (array_of(struct_of([("n", "long")])), b"\0\0\0\2\2", "type array, as it is here, that are encoded as Avro"),
+        (array_of(struct_of([("n", "long")])), b"\0\0\0\2\2", "values of type array, as it is here,"),
     ],
 )
 def test_avro_rows_that_are_not_read(kind: Any, row: bytes, says: str) -> None:

@@ -95,11 +95,11 @@ def test_two_causes_of_one_text_are_both_named_the_likelier_first(ckpt: Ckpt) ->
     assert ids("--checkpoint", FILES) == [named, lost]
     for place, title in (
         (GAPPED, "The offsets of an earlier batch are missing"),
-        (FILES, "The sources were given names"),
+        (FILES, "The sources have names"),
     ):
         page = " ".join(ckpt("explain", TEXT, "--checkpoint", place).stdout.split())
         assert page.startswith(title)
-        assert page.count("The sources were given names") == (place == FILES)
+        assert page.count("The sources have names") == (place == FILES)
         assert page.count("The offsets of an earlier batch are missing") == 1
         assert "CHECKPOINT" not in page
 
@@ -213,8 +213,8 @@ def test_what_pulsar_lost_is_not_taken_for_kafka(words: str, found: str) -> None
     ("text", "title"),
     [
         ("DELTA_CONCURRENT_WRITE", "Another writer changed rows of the Delta table at the same time"),
-        (" KAFKA_DATA_LOSS.PARTITIONS_DELETED\n", "Kafka no longer has partitions of the checkpoint"),
-        ("GroupAuthorizationException", "Kafka does not let the query read or write"),
+        (" KAFKA_DATA_LOSS.PARTITIONS_DELETED\n", "Kafka no longer has partitions in the checkpoint"),
+        ("GroupAuthorizationException", "The query is not authorized in Kafka"),
         ("OSError: [Errno 28] No space left on device", "A disk is full"),
     ],
 )
@@ -232,12 +232,12 @@ def test_a_text_about_another_checkpoint_says_so(ckpt: Ckpt) -> None:
     ended = "Query [id = {}, runId = 327d2331-e629-4bff-898b-bb1dbdeb36c1] terminated with error\n" + TEXT
     assert differs(TEXT) == []
     assert differs(ended.format(own)) == []
-    assert differs(ended.format(other)) == [f"the text is of the query {other}, this checkpoint of {own}"]
+    assert differs(ended.format(other)) == [f"the text belongs to query {other}, this checkpoint to {own}"]
     assert differs(ended.format(other) + "\n" + ended.format(own)) == []
     gone = "File {}/offsets/30 does not exist"
     assert differs(gone.format(f"file:{ROOT / GAPPED}")) == []
     assert differs(gone.format("s3a://bucket/orders")) == ["the text names s3a://bucket/orders, which is another path"]
-    assert differs(TEXT.replace("30", "3400")) == ["the text names batch 3400, and offsets/ here has batches 0 to 31"]
+    assert differs(TEXT.replace("30", "3400")) == ["the text names batch 3400, but offsets/ here has batches 0 to 31"]
     page = ckpt("explain", ended.format(other), "--checkpoint", GAPPED).stdout
     assert "But       the text is of the query" in page
     assert " ".join(page.split()).count("Is it the right checkpoint?") == 1
@@ -285,7 +285,7 @@ def test_a_pipe_that_never_ends_is_not_waited_for(ckpt: Ckpt, tmp_path: Path) ->
     os.mkfifo(pipe)
     run = ckpt("explain", pipe)
     assert (run.exit_code, run.stdout) == (2, "")
-    assert run.stderr == f"ckpt: {pipe} is no file: give one, or pipe the text into `ckpt explain`\n"
+    assert run.stderr == f"ckpt: {pipe} is not a file: name one, or pipe the text into `ckpt explain`\n"
 
 
 def test_a_pipe_that_a_shell_has_opened_is_read(ckpt: Ckpt) -> None:

@@ -55,7 +55,7 @@ def test_what_is_planned_is_said_to_be_about_the_query() -> None:
         if condition.family.kind == QUERY:
             entry = entry_of(condition)
             assert entry is not None
-            assert "the query, not the checkpoint" in str(entry.cure)
+            assert "at fault, not the checkpoint" in str(entry.cure)
 
 
 def test_a_message_without_its_class_is_never_explained_as_another() -> None:

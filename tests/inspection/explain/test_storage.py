@@ -99,7 +99,9 @@ def test_a_place_that_does_not_last_comes_first_and_nothing_forbids_another(plac
     for file in ("state/0/5/1.delta", "offsets/.3.tmp", "metadata"):
         matches = explain(f"java.io.FileNotFoundException: {said.format(f'{place}/{file}')}").matches
         assert matches[0].error.id == "local-checkpoint", file
-        assert not any("Do not choose another checkpoint location" in str(match.cure) for match in matches)
+        assert not any(
+            "Do not work around this with another checkpoint location" in str(match.cure) for match in matches
+        )
 
 
 @pytest.mark.spark

@@ -63,7 +63,7 @@ def test_a_scan_names_flows_and_folds_what_no_run_uses(tmp_path: Path, run_ckpt:
     assert "spark_catalog.default.keys  version 10" in said.stdout
     assert "spark_catalog.default.events  flow from_a  version 0" in said.stdout
     assert "version 9" not in said.stdout
-    assert "1 superseded version of flows of pipelines" in " ".join(said.stdout.split())
+    assert "1 superseded version of pipeline flows" in " ".join(said.stdout.split())
     assert "2 flows write spark_catalog.default.events" in " ".join(said.stdout.split())
     assert {row.name for row in everything.checkpoints} == {
         "spark_catalog.default.events/from_a/0",
@@ -96,7 +96,7 @@ def test_inspect_takes_any_part_with_one_flow(place: str, tmp_path: Path) -> Non
 def test_of_several_flows_inspect_names_the_version_of_each(tmp_path: Path) -> None:
     storage = build_storage(tmp_path / "storage", "events/from_a/0", "events/from_a/1", "keys/keys/3")
 
-    with pytest.raises(CkptError, match="it has 2 flows of a pipeline: use the version that the runs of one use") as no:
+    with pytest.raises(CkptError, match="it has 2 pipeline flows: use the version that runs use") as no:
         ckpt.inspect(str(storage))
 
     assert str(flow_of(storage, "events/from_a/1")) in str(no.value)
@@ -168,7 +168,7 @@ def test_a_version_without_a_batch_above_one_with_batches(left: str, tmp_path: P
 
     assert inspection.checkpoint.uri == str(flow / "7")
     assert codes(inspection)["CKPT256"] is Severity.ERROR
-    assert "a name that is no number, such as 7.unused, before any other run: 7." in str(inspection.findings[0].advice)
+    assert "a name that is not a number, such as 7.unused: 7." in str(inspection.findings[0].advice)
     (flow / "7").rename(flow / "7.unused")
     renamed = ckpt.inspect(str(flow))
     assert renamed.checkpoint.uri == str(flow / "0")
@@ -181,7 +181,7 @@ def test_all_versions_above_the_one_with_batches_are_to_be_renamed(tmp_path: Pat
 
     advice = str(ckpt.inspect(str(flow)).findings[0].advice)
 
-    assert "such as 7.unused, before any other run: 5, 7. The flow then continues in version 0." in advice
+    assert "such as 7.unused: 5, 7. The flow then continues in version 0." in advice
     for version in ("5", "7"):
         (flow / version).rename(flow / f"{version}.unused")
     assert ckpt.inspect(str(flow)).checkpoint.uri == str(flow / "0")

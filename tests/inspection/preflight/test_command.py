@@ -117,12 +117,12 @@ def test_what_cannot_be_looked_at(ckpt: Ckpt, tmp_path: Path) -> None:
     assert ckpt("preflight", AGGREGATION, "--expect", tmp_path / "nowhere.json").exit_code == 2
     (tmp_path / "query.json").write_text('{"schema": 1}')
     refusal = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json").refusal()
-    assert "is no description of a query" in refusal
+    assert "is not a query description" in refusal
     description = json.loads(QUERY.read_text())
     description["operators"][0]["limit"] = float("inf")
     (tmp_path / "query.json").write_text(json.dumps(description))
     refusal = ckpt("preflight", AGGREGATION, "--expect", tmp_path / "query.json").refusal()
-    assert "is no description of a query" in refusal
+    assert "is not a query description" in refusal
 
 
 def test_a_field_without_a_type_fits_no_schema(ckpt: Ckpt, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_folder_that_does_not_exist_yet_starts_fresh_and_the_path_is_named(
         f"{tmp_path}/{missing} does not exist"
     )
     assert (document["go"], document["checkpoint"]["kind"], document["not_asked"]) == (True, "empty", ["query"])
-    assert any(one.startswith("what the sources have now: ") for one in document["unknown"])
+    assert any(one.startswith("current offsets of the sources: ") for one in document["unknown"])
     assert {one["outcome"] for one in document["restart"]} == {"starts-fresh"}
     assert not (tmp_path / missing).exists()
     assert ckpt("inspect", tmp_path / path).exit_code == 3
@@ -201,7 +201,7 @@ def test_a_link_that_leads_to_nothing_is_no_checkpoint_to_be(
     (tmp_path / "link").symlink_to("nowhere")
     told = ckpt(command, f"{tmp_path}/link{below}").refusal()
     if command == "preflight" or below != "/below":
-        assert told == f"ckpt: {tmp_path}/link is a link that leads to nothing: check what it should lead to"
+        assert told == f"ckpt: {tmp_path}/link is a link that points to nothing: check its target"
 
 
 @pytest.mark.parametrize("left", [(), ("metadata",), ("metadata", "commits", "state")])

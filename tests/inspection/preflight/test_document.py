@@ -145,13 +145,13 @@ def test_what_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
     narrow.write_text(ckpt(*words, "--spark", "4.2").stdout)
     other.write_text("[1]")
 
-    assert ckpt("preflight", narrow).refusal().startswith(f"ckpt: {narrow} does not say what Spark 3.5 does (sync)")
+    assert ckpt("preflight", narrow).refusal().startswith(f"ckpt: {narrow} does not say how Spark 3.5 starts (sync)")
     assert ckpt("preflight", narrow, "--spark", "4.2").exit_code == 0
-    assert "is no document that" in ckpt("preflight", other).refusal()
+    assert "is not a document that" in ckpt("preflight", other).refusal()
     old = json.loads(inspected.read_text())
     del old["restart"][0]["reasons"]  # as a ckpt that did not know the key would have printed it
     asked = ckpt(*words, "--sink", tmp_path / "sink").stdout
-    for text, name in ((json.dumps(old), "has no key 'reasons'"), (asked, "has answers of the sink")):
+    for text, name in ((json.dumps(old), "has no key 'reasons'"), (asked, "has answers from the sink")):
         other.write_text(text)
         run = ckpt("preflight", other)
         assert (run.exit_code, name in run.refusal()) == (3, True)
@@ -169,7 +169,7 @@ def test_a_document_of_a_ckpt_whose_steps_had_fewer_keys_is_read(ckpt: Ckpt, tmp
     old.write_text(json.dumps(document))
     run = ckpt("preflight", old, "-o", "json")
     assert run.exit_code == 1
-    assert "an earlier ckpt wrote this document" in run.json()["next"][0]["what"]
+    assert "an earlier version wrote this document" in run.json()["next"][0]["what"]
 
 
 def test_a_folder_with_a_secret_is_compared_as_it_was_masked() -> None:

@@ -63,7 +63,7 @@ def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
     assert codes(judged(checkpoint, replace(KAFKA, sources=both))) == []
     swapped = judged(checkpoint, replace(KAFKA, sources=both[::-1]))
     assert codes(swapped) == ["CKPT433", "CKPT433"]
-    assert "have they changed places?" in swapped.verdict
+    assert "have they been swapped?" in swapped.verdict
     assert codes(judged(checkpoint, KAFKA)) == ["CKPT432"]
 
 

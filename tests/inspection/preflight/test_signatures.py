@@ -198,7 +198,7 @@ def test_a_description_of_another_query_is_not_used(checkpoints: Any) -> None:
     readiness = judged("4.2", change, checkpoints, described("4.2", "dedup"))
 
     assert readiness.go
-    assert any("describes another query" in str(sentence) for sentence in readiness.unknown)
+    assert any("describes a different query" in str(sentence) for sentence in readiness.unknown)
 
 
 def test_a_difference_between_two_spark_versions_is_not_known(checkpoints: Any) -> None:

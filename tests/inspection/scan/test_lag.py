@@ -67,7 +67,7 @@ def test_positions_are_committed_to_groups_that_only_ckpt_uses(kafka: str, ckpt:
     before = committed(kafka, "their-orders", topic)
     refused = ckpt("offsets", "commit", checkpoint, *asked, "--group", "their-", "-o", "json")
     assert refused.exit_code == 3
-    assert "ckpt has not committed" in refused.json()["groups"][0]["refused"]
+    assert "ckpt did not commit" in refused.json()["groups"][0]["refused"]
     assert committed(kafka, "their-orders", topic) == before
 
     shutil.copytree(checkpoint, tmp_path / "copies" / "orders")
@@ -85,7 +85,7 @@ def test_a_group_with_members_is_left_alone(kafka: str, ckpt: Ckpt, tmp_path: Pa
             consumer.poll(0.1)
         asked = ("--source-options", f"kafka.bootstrap.servers={kafka}", "--group", "busy-")
         (one,) = ckpt("offsets", "commit", checkpoint, *asked, "-o", "json").json()["groups"]
-    assert one["refused"] == "group busy-orders has members: it is a consumer's, so choose another prefix"
+    assert one["refused"] == "group busy-orders has members, so it belongs to a consumer: choose another prefix"
     assert committed(kafka, "busy-orders", topic) == {}
 
 

@@ -129,7 +129,7 @@ def test_rows_of_another_scan_are_replaced(
     monkeypatch.chdir(shutil.copytree(SAMPLES / "stateless-4.2", tmp_path / "here"))
     file = tmp_path / "rows"
     interrupt(tree, file)
-    assert started_over(file, **{"roots": tree, **change}) == "that scan was asked for something else"
+    assert started_over(file, **{"roots": tree, **change}) == "that scan had other arguments"
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_every_form_says_that_it_started_over(form: str, tree: str, ckpt: Ckpt, 
     interrupt(tree, file)
     done = ckpt("scan", tree, "--resume", file, "--all-versions", "-o", form)
     assert done.exit_code == ckpt("scan", tree, "--all-versions", "-o", form).exit_code
-    assert "that scan was asked for something else" in " ".join((done.stdout + done.stderr).split())
+    assert "that scan had other arguments" in " ".join((done.stdout + done.stderr).split())
 
 
 @pytest.mark.parametrize("text", ["notes\n", "notes", "{}\n", "[" * 100_000 + "\n", '{"version": 1}\n', "\n"])
 def test_another_file_is_refused_and_stays(text: str, tree: str, tmp_path: Path) -> None:
     file = tmp_path / "rows"
     file.write_text(text)
-    with pytest.raises(UsageError, match="it is not the file of an interrupted scan"):
+    with pytest.raises(UsageError, match="it does not come from an interrupted scan"):
         ckpt.scan(tree, resume=file)
     assert file.read_text() == text
 
@@ -203,7 +203,7 @@ def test_nothing_is_written_into_a_checkpoint(name: str, copy_of: CopyOf, tmp_pa
     before = sorted(path.rglob("*"))
     (tmp_path / "link").symlink_to(path)
     for file in (path / name, tmp_path / "link" / name):
-        with pytest.raises(UsageError, match=r"cp is a checkpoint, in which nothing is written"):
+        with pytest.raises(UsageError, match=r"cp is a checkpoint, and ckpt does not write there"):
             ckpt.scan(str(path), resume=file)
     assert sorted(path.rglob("*")) == before
 
@@ -226,7 +226,7 @@ def test_rows_stay_where_a_root_answers_no_more(tree: str, tmp_path: Path) -> No
     interrupt(str(root), file)
     before = file.read_bytes()
     root.unlink()
-    with pytest.raises(StorageError, match=r"root does not exist.*; what was looked at is in .*rows"):
+    with pytest.raises(StorageError, match=r"root does not exist.*; the results so far are in .*rows"):
         ckpt.scan(str(root), resume=file)
     assert file.read_bytes() == before
 
@@ -309,7 +309,7 @@ def test_a_store_that_answers_no_more_ends_it_and_the_rows_stay(fleet: CountingS
         if done == 16:
             fleet.denied = ("",)
 
-    with pytest.raises(StorageError, match=r"; what was looked at is in .*/rows"):
+    with pytest.raises(StorageError, match=r"; the results so far are in .*/rows"):
         ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1, resume=file, watcher=deny)
     kept = lines_in(file)
     assert 8 <= len(kept) < 40
@@ -351,4 +351,4 @@ def test_a_page_says_what_is_of_before(tree: str, ckpt: Ckpt, tmp_path: Path) ->
     interrupt(tree, file)
     kept = len(lines_in(file))
     page = " ".join(ckpt("scan", tree, "--resume", file).stdout.split())
-    assert f"resumed {kept} checkpoints of the scan that was interrupted, which began 20" in page
+    assert f"resumed {kept} checkpoints of the interrupted scan, which began 20" in page

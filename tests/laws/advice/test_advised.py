@@ -63,7 +63,7 @@ def faults(checkpoint: Path, *, deep: bool = False) -> Iterator[str]:
             continue
         ran.add(call)
         exit_code, document = run(call)
-        if "this is not the id of the query" in str(document.get("refused")):
+        if "this is not the query's id" in str(document.get("refused")):
             continue  # the checksum of metadata shows it, and only a person has the right one
         if exit_code in _WRONG:
             yield f"{code} advises {call}, which answers {exit_code}: {document.get('refused')}"

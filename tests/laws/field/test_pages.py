@@ -27,7 +27,7 @@ _ANSWERS = read()
 _QUICK = CASES[::24]
 _NO_TRACE = "newest batch deleted:"
 """Whoever deletes both files of a batch with their checksums leaves nothing that shows that there was one."""
-_UNLESS, _USUAL_UNLESS = "if the query keeps no state", "start the query as usual, if it keeps no state"
+_UNLESS, _USUAL_UNLESS = "if the query is stateless", "start the query as usual, if it keeps no state"
 
 
 def is_harmed(answer: dict[str, Any]) -> bool:

@@ -309,7 +309,7 @@ def test_a_refusal_does_not_repeat_a_secret(words: list[str], ckpt: Ckpt) -> Non
 
 def test_no_secret_is_written_into_operator_metadata() -> None:
     for uri in (text for text in HOLD_ONE if "://" in text and " " not in text):
-        with pytest.raises(UsageError, match="holds a secret"):
+        with pytest.raises(UsageError, match="contains a secret"):
             read_spark_root(uri)
 
 

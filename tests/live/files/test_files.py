@@ -196,7 +196,7 @@ def test_offsets_that_cannot_be_read_are_no_wrong_use(tmp_path: Path, ckpt: Ckpt
     plain = ckpt("inspect", checkpoint)
     run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={place}")
     assert (run.exit_code, plain.exit_code) == (1, 1)
-    assert "not asked: the newest offsets, which name the sources" in " ".join(run.stdout.split())
+    assert "not asked: the newest offsets, which list the sources" in " ".join(run.stdout.split())
     assert run.stdout.split("\nNext")[1] == plain.stdout.split("\nNext")[1]
 
 
@@ -235,4 +235,4 @@ def test_a_place_that_is_not_there_is_one_line(tmp_path: Path, ckpt: Ckpt) -> No
     checkpoint, _ = sample(tmp_path)
     run = ckpt("inspect", checkpoint, "--sources", "--source-options", f"0.path={tmp_path / 'nowhere'}")
     assert run.exit_code == 3
-    assert "nothing is there; check the option path of source 0" in run.unreached()
+    assert "it does not exist; check the option path of source 0" in run.unreached()

@@ -87,8 +87,8 @@ def test_the_client_takes_what_it_is_given(given: dict[str, str]) -> None:
         ({"kafka.ssl.truststore.location": "/a/trust.jks"}, "must be a PEM file"),
         ({"kafka.ssl.truststore.location": "/a/x", "kafka.ssl.truststore.type": "jks"}, "must be a PEM file"),
         ({"kafka.ssl.keystore.location": "/a/key.JKS"}, "must be a PKCS#12 file"),
-        ({"kafka.sasl.jaas.config": "a.Krb5LoginModule required useKeyTab=true;"}, "kafka.sasl.jaas.config is"),
-        ({"kafka.sasl.jaas.config": "password=secret"}, "kafka.sasl.jaas.config is"),
+        ({"kafka.sasl.jaas.config": "a.Krb5LoginModule required useKeyTab=true;"}, "kafka.sasl.jaas.config must be"),
+        ({"kafka.sasl.jaas.config": "password=secret"}, "kafka.sasl.jaas.config must be"),
         ({"failOnDataLos": "false"}, "has no option failOnDataLos"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_topic_that_only_looks_recreated_stops_no_batch(tmp_path: Path) -> Non
     assert trouble.advice is not None
     first, begin = map(str, trouble.advice.sentences())
     assert first.startswith("If the topic was not recreated, start the query as usual.")
-    assert begin.startswith("Begin at the earliest rows of the new topic")
+    assert begin.startswith("Start at the earliest rows of the new topic")
     assert "fail" not in begin
 
 

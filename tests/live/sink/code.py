@@ -224,12 +224,12 @@ class Writer:
             self.query.write(self.rows, self.batch, self.hang)
 
 
-TWICE = "rows that it has already are then in it twice"
+TWICE = "rows that it already has are then in it twice"
 UNDER_KEYS = (
     "rows that it has already are written again under the same keys, with the values that the query has then, so no "
     "key is in it twice"
 )
-LATER = "Until they have run, keys may have values of earlier batches"
+LATER = "Until then, keys may have values of earlier batches"
 
 
 def _look(checkpoint: str, kind: str) -> str:
@@ -282,7 +282,7 @@ class Incident:
 
 _REWIND = _change(ckpt.rewind, to_batch=0)
 _NEW = _change(ckpt.rewind, to_batch=0, replay="new")
-_STAYS = f"Rows that an attempt at batch {KILLED_IN} has written to a sink stay there"
+_STAYS = f"Rows that an attempt at batch {KILLED_IN} wrote to a sink stay there"
 INCIDENTS: dict[str, Incident] = {
     "restarted": Incident(False, _look, f"batch 2 runs again, and is written again: {TWICE}", twice=(2,)),
     "restarted_by_key": Incident(True, _look, f"batch 2 runs again, and is written again: {UNDER_KEYS}"),

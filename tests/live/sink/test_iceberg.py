@@ -239,7 +239,7 @@ def _other_json(table: Path) -> None:
         (_half_packed, "cannot be unpacked"),
         (_current_gone, "its current snapshot 7 is not in it"),
         (_no_ids, "a snapshot has no id"),
-        (_other_json, "its snapshots are no list"),
+        (_other_json, "its snapshots are not a list"),
     ],
 )
 def test_what_cannot_be_known_is_said(damage: Callable[[Path], None], words: str, table: Path) -> None:

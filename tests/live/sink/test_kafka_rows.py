@@ -85,7 +85,7 @@ INCIDENTS: dict[str, tuple[bool, Callable[[Numbers], None], tuple[str, ...], str
     "rewound": (False, lambda query: None, ("rewind", "--to-batch", "0"), f"from 1 on run again: {TWICE}", (1, 2)),
     "rewound by one": (True, lambda query: None, ("rewind", "--to-batch", "1"), "noop", ()),
     "rewound with state": (True, lambda query: None, ("rewind", "--to-batch", "0"), f"run again: {TWICE}", (1, 2)),
-    "skipped": (False, Numbers.stop_after_the_sink, ("skip",), "has written to a sink stay there", ()),
+    "skipped": (False, Numbers.stop_after_the_sink, ("skip",), "wrote to a sink stay there", ()),
     "repaired": (False, Numbers.tear_offsets, ("repair",), f"from 2 on run again: {TWICE}", (2,)),
 }
 """With state or not, what happened, the command, what its page says, and batches whose rows are there twice."""

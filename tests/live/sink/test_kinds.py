@@ -105,7 +105,7 @@ def test_rows_that_come_again_are_named_by_kind(kind: str, ckpt: Ckpt, copy_of: 
     *_, said = run.json()["warnings"]
     assert said.startswith(f"The sink ({kind}): ")
     assert ("twice" in said) == (kind != "noop")
-    assert ("under the same keys, with the values that the query has then, so no key is in it twice" in said) == (
+    assert ("under the same keys, with the query's current values, so no key is in it twice" in said) == (
         kind == "upsert"
     )
     (step, *_) = run.json()["next"]
@@ -118,7 +118,7 @@ def test_values_that_count_rows_twice_are_not_called_safe(ckpt: Ckpt, copy_of: C
     """The end of a committed batch moves back, and the state stays: a key is written again with a value too high."""
     words = ("offsets", "set", "--source", "0", "--to", '{"offset":50,"timestamp":0}', "--sink", "upsert")
     page = " ".join(ckpt(*words, copy_of("aggregation-hdfs-4.2")).stdout.split())
-    assert "values that come from the state of the query count these rows twice" in page
+    assert "values that come from the query's state count these rows twice" in page
     assert "in it twice" not in page
     moved = ("offsets", "set", "--shift", "orders/0=-10", "--sink", "upsert")
     assert "so no key is in it twice" in " ".join(ckpt(*moved, copy_of("kafka-4.2", to="kafka")).stdout.split())
@@ -168,5 +168,5 @@ def test_a_new_checkpoint_replaces_counts_by_key(copy_of: CopyOf) -> None:
     lose_offsets(counts)
     inspections = {kind: ckpt.inspect(str(counts), sink=kind) for kind in ("upsert", "append")}
     by_kind = {kind: " ".join(str(rated.remedy) for rated in one.findings) for kind, one in inspections.items()}
-    lower = "a count replaces the old one and has only rows that the sources still have"
+    lower = "a new count replaces the old one and covers only rows that the sources still have"
     assert {kind: lower in steps for kind, steps in by_kind.items()} == {"upsert": True, "append": False}

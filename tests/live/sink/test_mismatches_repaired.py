@@ -166,7 +166,7 @@ def test_a_file_sink_that_lacks_batches_can_no_longer_be_read(recorded: Found) -
 def test_a_batch_that_is_skipped_leaves_a_hole_in_a_file_sinks_log_unless_it_is_filled(recorded: Found) -> None:
     newest = BATCHES - 1
     (holed, (said,)), (filled, (then,)) = recorded["parquet: skipped"], recorded["parquet: skipped and filled"]
-    assert any(f"put a file {newest} that holds v1" in text for text in holed["warnings"])
+    assert any(f"put a file {newest} that contains only the line v1" in text for text in holed["warnings"])
     assert "CKPT413" in codes(said)
     assert f"_spark_metadata/{newest} doesn't exist" in holed["unreadable"]
     assert "CKPT413" not in codes(then)
@@ -176,7 +176,7 @@ def test_a_batch_that_is_skipped_leaves_a_hole_in_a_file_sinks_log_unless_it_is_
 
 def test_what_is_taken_out_of_a_file_sinks_log_is_written_again(recorded: Found) -> None:
     answer, (said, then) = recorded["parquet: files forgotten"]
-    assert f"move _spark_metadata/{BATCHES - 3} and everything there with a higher number" in remedy(said, "CKPT411")
+    assert f"move _spark_metadata/{BATCHES - 3} and every entry with a higher number" in remedy(said, "CKPT411")
     assert then["sink"]["outcome"] == "continues"
     assert answer["error"] == ""
     assert times(answer) == ONCE

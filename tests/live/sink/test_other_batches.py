@@ -92,9 +92,7 @@ class Restored(Numbers):
         if restore is not None:
             shutil.rmtree(self.checkpoint)
             (self.place / "new").rename(self.checkpoint)
-        if (
-            moved := re.search(r"move _spark_metadata/(\d+) and everything there with a higher number", remedy)
-        ) is not None:
+        if (moved := re.search(r"move _spark_metadata/(\d+) and every entry with a higher number", remedy)) is not None:
             for file in (self.out / "_spark_metadata").glob("[0-9]*"):
                 if int(file.name) >= int(moved[1]):
                     remove(file)
@@ -149,7 +147,7 @@ def test_a_restored_checkpoint_that_was_started_once_gets_every_row_back(
     finding = drop(said)
     assert codes & {"CKPT416", "CKPT417", "CKPT419"} == set(), "no start into noop: it loses the rows"
     assert finding["severity"] == "error"
-    assert ("put it back" in finding["remedy"]) == ("gone on" not in name)
+    assert ("restore it" in finding["remedy"]) == ("gone on" not in name)
     assert said["sink"]["outcome"] == OUTCOMES[clocks][query.case.state]
     if query.case.state == 0:
         repaired = page(ckpt, query, "repair", query.checkpoint)
@@ -170,7 +168,7 @@ def test_a_repair_for_the_sink_says_what_that_has_to_forget(sink: str, spark: An
     query = Restored(spark, tmp_path, Case(sink, 1))
     assert query.live_twice() == ""
     page = " ".join(ckpt("repair", query.checkpoint).stdout.split())
-    assert "a sink that passed the batch over because it has that id passes it over again" in page
+    assert "A sink that skipped the batch because of its id will skip it again" in page
 
     words = ("repair", query.checkpoint, "--sink", query.out)
     plan = ckpt(*words, "-o", "json").json()

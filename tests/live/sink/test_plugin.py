@@ -54,7 +54,7 @@ def test_an_error_of_ckpt_is_the_answer(inspect: Inspect) -> None:
     [
         ("raise RuntimeError('broken\\nin two')", r"RuntimeError: broken\nin two"),
         ("", "AttributeError: module 'ckpt_ledger' has no attribute 'read_ledger'"),
-        ("def read_ledger(uri, options): return 5", "TypeError: it has to return None, or a SinkLog"),
+        ("def read_ledger(uri, options): return 5", "TypeError: it must return None, or a SinkLog"),
     ],
 )
 def test_a_faulty_plugin_is_one_line(code: str, line: str, inspect: Inspect, tmp_path: Path) -> None:

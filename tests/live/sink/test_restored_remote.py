@@ -78,9 +78,9 @@ def test_places_as_delta_rs_takes_them(monkeypatch: pytest.MonkeyPatch, tmp_path
     }
     assert spell_for_delta_rs("s3://bucket/a b?region=x") == ("s3://bucket/a%20b", {"aws_region": "x"})
     for uri, why in (
-        ("gs://bucket/t", "on local disks, S3 and HDFS only"),
+        ("gs://bucket/t", "only on local disks, S3 and HDFS"),
         ("s3://bucket/t?region=x&role_arn=arn", "role_arn: delta-rs has no such option"),
-        ("hdfs://user@host/t", "on local disks, S3 and HDFS only"),
+        ("hdfs://user@host/t", "only on local disks, S3 and HDFS"),
         ("hdfs://host/a b", "of HDFS below such a name"),
         ("s3://bucket/10%25", "below a name with %"),
         (f"{tmp_path}/10%", "below a name with %"),

@@ -79,7 +79,7 @@ def test_a_restore_to_a_time_that_nothing_tells(table: Path) -> None:
     deltalake.DeltaTable(table).create_checkpoint()
     for version in range(4):
         (log_of(table) / f"{version:020}.json").unlink()
-    assert "cannot tell to which version" in str(read_sink(str(table)).unknown)
+    assert "cannot tell which version" in str(read_sink(str(table)).unknown)
 
 
 @pytest.mark.parametrize("cleaned", [False, True])
@@ -97,7 +97,7 @@ def test_a_restore_further_back_than_versions_are_looked_at(
     for version in range(4):
         (log_of(table) / f"{version:020}.json").unlink()
     assert (writer_of(table).taken_back, writer_of(table).kept) == ((4, NEWEST), None)
-    with pytest.raises(UsageError, match="nothing says which one the table had before"):
+    with pytest.raises(UsageError, match="no file shows which batch came before"):
         read_sink_version(str(table), str(NEWEST + 1), QUERY)
 
 

@@ -125,7 +125,7 @@ def test_a_skip_for_one_sink_says_what_that_needs(name: str, spark: Any, ckpt: C
 def test_a_skip_whose_next_step_was_not_done_can_still_be_made_good(spark: Any, ckpt: Ckpt, tmp_path: Path) -> None:
     query = poisoned(spark, tmp_path, CASES["files"])
     skipped = ckpt("skip", query.checkpoint, "--apply", "--grace", 0, "-o", "json")
-    assert "If the sink is a file sink that lacks batch 4" in skipped.json()["next"][0]["what"]
+    assert "If the sink is a file sink without batch 4" in skipped.json()["next"][0]["what"]
     query.add_batches(5, 7)
     assert query.run() == ""
 

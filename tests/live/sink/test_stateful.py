@@ -60,7 +60,7 @@ def test_preflight_holds_a_repaired_query_until_it_has_run_into_noop(
     repaired = ckpt("repair", checkpoint, "--sink", place / "out", "--apply", "--accept-replay", "--grace", 0)
 
     assert repaired.exit_code == 0
-    assert "preflight answers START then, not before." in " ".join(repaired.stdout.split())
+    assert "only then does preflight answer START." in " ".join(repaired.stdout.split())
     held = ckpt("preflight", checkpoint, "-o", "json")
     assert (held.exit_code, [one["code"] for one in held.json()["holds"]]) == (1, ["CKPT419"])
     assert ckpt("preflight", checkpoint, "--sink", place / "out").exit_code == 1

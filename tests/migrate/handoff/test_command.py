@@ -151,7 +151,7 @@ def test_a_watermark_to_expect(ckpt: Ckpt) -> None:
     [
         ("damaged-empty-offset", "offsets/5 cannot be read: the file is empty; possible batches: 0 to 4"),
         ("damaged-no-commits", "no batch is committed"),
-        ("continuous-4.2", "ckpt does not know a source whose offsets"),
+        ("continuous-4.2", "ckpt does not know the source with offsets"),
     ],
 )
 def test_what_is_refused_and_why(sample: str, words: str, ckpt: Ckpt) -> None:
@@ -173,7 +173,7 @@ def with_offset(checkpoint: Path, text: str) -> Path:
     ("offset", "words"),
     [
         ("12", "the number 12, as sockets and others write it"),
-        ('{"shard":"a-7"}', 'does not know a source whose offsets look like {"shard": "a-7"}'),
+        ('{"shard":"a-7"}', 'does not know the source with offsets like {"shard": "a-7"}'),
         (
             '{"sourceVersion":1,"reservoirId":"t","reservoirVersion":5,"index":3,"isStartingVersion":false}',
             "ended inside version 5 of the table (file 3 of that version)",
@@ -300,7 +300,7 @@ def test_where_no_batch_has_all_state_the_new_query_begins_without_it(lost: str,
     words = " ".join(page.stdout.split())
     assert page.exit_code == 1
     assert f"after batch {document(ckpt, checkpoint)['batch']}, but WITH EMPTY STATE" in words
-    assert "the new query starts with empty state, to which the rows read so far do not count" in words
+    assert "the new query starts with empty state, which does not include the rows read so far" in words
     assert "ckpt export-state" not in words, "it would refuse"
     assert ckpt(*page.stdout.split("\n")[-2].split()[1:]).exit_code == 1, "the code is written"
 

@@ -61,4 +61,4 @@ def test_the_batch_that_may_be_in_the_sink_is_named(source: str, found: dict[str
     assert found[source]["exit"] == 1
     assert not told["exact"]
     assert [(one["batch"], one["committed"]) for one in told["later"]] == [(KILLED_IN, False)]
-    assert any(f"Batch {KILLED_IN} was planned and not committed" in doubt for doubt in told["doubts"])
+    assert any(f"Batch {KILLED_IN} was planned but not committed" in doubt for doubt in told["doubts"])

@@ -203,10 +203,10 @@ def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Pat
         (("{checkpoint}/..",), 2, "is inside the checkpoint"),
         (("{checkpoint}",), 2, "is inside the checkpoint"),
         (("{full}",), 3, "exists already"),
-        (("{full}/x",), 3, "exists already: name a folder that does not"),
-        (("{nowhere}",), 3, "exists already: name a folder that does not"),
+        (("{full}/x",), 3, "already exists: name a folder that does not"),
+        (("{nowhere}",), 3, "already exists: name a folder that does not"),
         (("{new}/copy",), 3, "/new/copy cannot be written: create {new} first"),
-        (("memory://copy",), 2, "memory://copy is gone when ckpt ends: name a folder that stays"),
+        (("memory://copy",), 2, "memory://copy disappears when ckpt ends: name a permanent folder"),
         (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
         (("{new}", "--storage-options", "a"), 2, "write it as key=value"),
     ],
@@ -326,7 +326,7 @@ def test_what_is_not_finished_says_so_and_is_not_changed(copy_of: CopyOf, ckpt: 
     assert [(finding["code"], finding["path"]) for finding in found if finding["severity"] == "error"] == [
         ("CKPT113", "offsets/9")
     ]
-    assert f"Next Remove {checkpoint}, with every other" in " ".join(ckpt("inspect", checkpoint).stdout.split())
+    assert f"Next Remove {checkpoint}, and every other" in " ".join(ckpt("inspect", checkpoint).stdout.split())
     assert "recommended" not in ckpt("repair", checkpoint).stdout
     for words in CHANGES:
         run = ckpt(*words, checkpoint, "--apply")
@@ -379,7 +379,7 @@ def test_a_named_batch_whose_files_go_meanwhile_is_given_up(copy_of: CopyOf, tmp
     assert files(tmp_path / "copy") == {}
 
 
-@pytest.mark.parametrize(("grow", "said"), [(0, "was written while it was copied"), (-3, "was written while")])
+@pytest.mark.parametrize(("grow", "said"), [(0, "changed while it was copied"), (-3, "changed while")])
 def test_a_large_file_that_is_written_meanwhile_is_not_mixed(
     grow: int, said: str, copy_of: CopyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

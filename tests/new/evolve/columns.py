@@ -167,11 +167,15 @@ def _keys() -> Iterator[ColumnCase]:
     expected = (("hi", NOW), ("s", FULL))
     yield ColumnCase("a key column and an aggregate", BASE, split, expected, default=(("c", "one"),), verdict="unknown")
     yield ColumnCase(
-        "a key column without a value", BASE, replace(BASE, keys=("k", "c")), (), refused="gives all of them one value"
+        "a key column without a value",
+        BASE,
+        replace(BASE, keys=("k", "c")),
+        (),
+        refused="gives all existing rows one value",
     )
     every = replace(BASE, keys=())
     yield ColumnCase(
-        "keys where none were", every, BASE, (), default=(("k", "1"),), refused="all rows are in one group there"
+        "keys where none were", every, BASE, (), default=(("k", "1"),), refused="all rows are in one group"
     )
     other = replace(BASE, keys=("k % 2",))
     yield ColumnCase("another key", replace(BASE, keys=("k % 3",)), other, (), refused="the key has (k % 2)")
@@ -242,7 +246,7 @@ def _windows() -> Iterator[ColumnCase]:
     )
     yield ColumnCase("shorter windows", short, replace(short, window="5 seconds"), (), refused="(impossible)")
     yield ColumnCase("key of a window less", replace(watched, keys=("k", "g")), watched, _full("n", "s"))
-    gone = "what the watermark has evicted"
+    gone = "lacks the groups that the watermark has evicted"
     yield ColumnCase("the window gone", watched, replace(watched, window=None), (), refused=gone)
     yield ColumnCase("the window gone, no watermark", short, replace(short, window=None), _full("n", "s"))
 
@@ -428,9 +432,17 @@ def _variables() -> Iterator[ColumnCase]:
         ),
         ("another kind of variable", listed, "in the state a ValueState"),
         ("a time to live", living, "has a time to live"),
-        ("the key of a map wider", Query(variables=(_call(COUNTS, schema="g BIGINT | n INT"),)), "changes no such key"),
-        ("a narrower variable", Query(variables=(_call(TOTAL, schema="s INT, n STRING"),)), "no such values"),
-        ("the key of variables wider", replace(three, schema=WIDE_KEYS), "changes no such key"),
+        (
+            "the key of a map wider",
+            Query(variables=(_call(COUNTS, schema="g BIGINT | n INT"),)),
+            "does not change such a key",
+        ),
+        (
+            "a narrower variable",
+            Query(variables=(_call(TOTAL, schema="s INT, n STRING"),)),
+            "does not convert between these",
+        ),
+        ("the key of variables wider", replace(three, schema=WIDE_KEYS), "does not change such a key"),
     ):
         yield ColumnCase(name, three, query, (), refused=why, **how)
 
@@ -457,7 +469,7 @@ def _groups() -> Iterator[ColumnCase]:
     keyed = replace(old, schema=WIDE_KEYS)
     yield ColumnCase("group state, key wider", old, keyed, _full("s", "n"), verdict="unknown", **how)
     narrow = Query(group=(("s", "INT"), ("n", "STRING")))
-    yield ColumnCase("group state of another type", old, narrow, (), refused="no such values", **how)
+    yield ColumnCase("group state of another type", old, narrow, (), refused="does not convert between these", **how)
     known = replace(wide, group=(("s", "BIGINT"), ("n", "INT")))
     yield ColumnCase("group state wider, both queries known", old, known, _full("s", "n"), verdict="unknown")
 
@@ -479,8 +491,8 @@ def _sessions() -> Iterator[ColumnCase]:
     yield ColumnCase(name, old, only, _full("s"), known=False, verdict="unknown")
     for label, changed, why in (
         ("a shorter gap", replace(old, gap="2 seconds"), "(impossible)"),
-        ("another key", replace(old, keys=("k", "g")), "does not change the keys of sessions"),
-        ("another key, not told", replace(old, keys=("g",)), "does not change the keys of sessions"),
+        ("another key", replace(old, keys=("k", "g")), "does not change session keys"),
+        ("another key, not told", replace(old, keys=("g",)), "does not change session keys"),
     ):
         yield ColumnCase(f"sessions: {label}", old, changed, (), refused=why)
 
@@ -497,7 +509,7 @@ def _join_keys() -> Iterator[ColumnCase]:
     yield ColumnCase(
         "join key wider, without the old query", old, replace(old, schema=SCHEMA), rows, known=False, verdict="unknown"
     )
-    why = "ckpt makes no such values"
+    why = "ckpt does not convert between these"
     yield ColumnCase("join key narrower", replace(old, schema=SCHEMA), old, (), refused=why)
 
 
@@ -545,17 +557,19 @@ def _old_state() -> Iterator[ColumnCase]:
     two = replace(TWO, keys=("k", "g"))
     yield ColumnCase("3.5: the same query", two, two, _full("s", "s2"))
     for name, new, why in (
-        ("two sums swapped", replace(two, aggregates=TWO.aggregates[::-1]), "a form whose columns"),
-        ("keys swapped", replace(two, keys=("g", "k")), "a form whose columns"),
-        ("another sum", replace(two, aggregates=("sum(v) AS s", "sum(id) AS s2")), "a form whose columns"),
-        ("an aggregate more", replace(two, aggregates=(*TWO.aggregates, "max(v) AS m")), "does not say what state"),
-        ("an aggregate less", replace(two, aggregates=TWO.aggregates[:1]), "does not say what state"),
-        ("a key column less", replace(two, keys=("k",)), "does not say what state"),
-        ("a wider key", replace(two, schema=WIDE_KEYS), "does not say what state"),
+        ("two sums swapped", replace(two, aggregates=TWO.aggregates[::-1]), "a format in which"),
+        ("keys swapped", replace(two, keys=("g", "k")), "a format in which"),
+        ("another sum", replace(two, aggregates=("sum(v) AS s", "sum(id) AS s2")), "a format in which"),
+        ("an aggregate more", replace(two, aggregates=(*TWO.aggregates, "max(v) AS m")), "does not show which state"),
+        ("an aggregate less", replace(two, aggregates=TWO.aggregates[:1]), "does not show which state"),
+        ("a key column less", replace(two, keys=("k",)), "does not show which state"),
+        ("a wider key", replace(two, schema=WIDE_KEYS), "does not show which state"),
     ):
         yield ColumnCase(f"3.5: {name}", two, new, (), refused=why)
     joined = Query(join=(("v",), ("v2", "g")))
-    yield ColumnCase("3.5: join columns swapped", joined, Query(join=(("v",), ("g", "v2"))), (), refused="a form whose")
+    yield ColumnCase(
+        "3.5: join columns swapped", joined, Query(join=(("v",), ("g", "v2"))), (), refused="a format in which"
+    )
 
 
 def _plain_starts() -> Iterator[ColumnCase]:

@@ -147,7 +147,7 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
             (),
             "the key has window; no key in the state has it",
         ),
-        ("continuous-4.2", (RATE,), None, (), "written by continuous processing"),
+        ("continuous-4.2", (RATE,), None, (), "continuous processing wrote it"),
     ],
 )
 def test_refused_by_name(
@@ -182,7 +182,7 @@ def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, 
     [
         (("{new}",), "name the changed query: --to query.json"),
         (("--to", "{query}", "--apply"), "go with --in-place"),
-        (("{new}", "--in-place", "--to", "{query}"), "say where: NEW, or --in-place"),
+        (("{new}", "--in-place", "--to", "{query}"), "name one target: NEW or --in-place"),
         (("--in-place", "--to", "{query}", "--plan"), "--new-id and --plan are for NEW"),
         (("{new}", "--to", "{query}", "--apply"), "go with --in-place"),
         (("{new}", "--to", "{query}", "--engine", "spark", "--plan"), "leave it out with --in-place and --plan"),
@@ -193,8 +193,8 @@ def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, 
         (("{new}", "--to", "{query}", "--map-source", "0=7"), "the query has no source 7"),
         (("{new}", "--to", "{query}", "--map-operator", "0=0"), "write OLD=NEW: the id of an operator"),
         (("{new}", "--to", "{query}", "--start", '0={{"logOffset":1}}'), "the query continues with this source"),
-        (("{new}", "--to", "{query}", "--start", '1={{"logOffset":1}}'), "cannot be given a place"),
-        (("memory://x", "--to", "{query}"), "is gone when ckpt ends"),
+        (("{new}", "--to", "{query}", "--start", '1={{"logOffset":1}}'), "cannot be given a position"),
+        (("memory://x", "--to", "{query}"), "disappears when ckpt ends"),
     ],
 )
 def test_bad_usage_is_one_line(
@@ -361,7 +361,7 @@ def test_columns_have_a_verdict_each_and_new_ones_are_empty(ckpt: Ckpt, tmp_path
     ("words", "code", "told"),
     [
         ((), 3, "sum(v) may be value_sum of the state, or new"),
-        (("--map-column", "value_sum"), 2, "--map-column: write OLD=NEW, columns of state"),
+        (("--map-column", "value_sum"), 2, "--map-column: write OLD=NEW, with state columns"),
         (
             (*FIRST, "--map-column", "value_sum=value_x"),
             2,

@@ -89,7 +89,7 @@ def test_fields_of_values_and_lists_change_in_the_rows(variables: str, tmp_path:
 
     plan, _ = ckpt.evolve(variables, new, to=query, default=default)
     assert plan.refused is not None
-    assert "last.more is new, and NULL in the state that is there" in str(plan.refused)
+    assert "last.more is new, and NULL in the existing state" in str(plan.refused)
     plan, _ = ckpt.evolve(variables, new, to=query, default=default, accept_from_now_on=True)
     assert plan.refused is None
 
@@ -121,11 +121,11 @@ def key_of(row: Mapping[str, Any]) -> str:
             ("recent=total", "-=new"),
             "is a ValueState, in the state a ListState",
         ),
-        ({"rows": "total"}, {}, ("nothing=total",), "nothing is no variable of the state"),
+        ({"rows": "total"}, {}, ("nothing=total",), "nothing is not a variable in the state"),
         ({}, {"rows": struct_of([("rows", "string")])}, (), "rows.rows is string, in the state long"),
         ({}, {"rows": struct_of([("n", "long"), ("m", "long")])}, (), "rows.n may be rows.rows of the state"),
         ({}, {"rows": struct_of([("n", "long"), ("m", "long")])}, ("rows.x=rows.n",), "rows.x is not in the state"),
-        ({}, {}, ("rows=recent",), "two variables would have the rows of the same one"),
+        ({}, {}, ("rows=recent",), "two variables would get the rows of the same one"),
     ],
 )
 def test_nothing_is_guessed(
@@ -210,7 +210,7 @@ def test_fields_with_one_name_are_matched_by_their_places(
         assert {row[SHOWN + (now or was)] for row in after} == {row[SHOWN + was] for row in before}
     assert {row[name] for row in after for name in row if name.startswith(SHOWN)} >= {None} or len(kept) == len(kinds)
     text, _ = ckpt.evolve(old, str(tmp_path / "other"), to=named(query, "more"), accept_from_now_on=True)
-    assert "the old field at place 2 is not rows: say it with" in str(text.refused)
+    assert "the old field at position 2 is not rows: map it with" in str(text.refused)
 
 
 def named(query: QueryDescription, first: str) -> QueryDescription:

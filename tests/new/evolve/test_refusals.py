@@ -101,7 +101,7 @@ def find_faults(change: Change, folder: Path, asked: tuple[str, ...] = ASKED) ->
             command = [fill(word, old, new, into) for word in commands[0][1:]]
             if command[0] == "inspect":
                 yield f"inspect of a sound checkpoint: {named}"
-            if "describes another query" in reason and str(from_query) == str(new) and str(old) not in command:
+            if "describes a different query" in reason and str(from_query) == str(new) and str(old) not in command:
                 yield f"the old query is left out: {named} {command}"
             writes = command[0] == "evolve" and len(command) > 2 and not command[2].startswith("-")
             after = ask(*command, *(("--plan",) if writes and "--plan" not in command else ()))
@@ -190,7 +190,7 @@ def test_after_a_wrong_old_query_it_is_asked_for_again(where: str, folder: Path,
         wrong.write(str(tmp_path / "wrong.json"))
         words = (found.checkpoint, *into, "--to", tmp_path / "query.json", "--from-query", tmp_path / "wrong.json")
         said = ask(*map(str, ("evolve", *words)))
-        assert "--from-query describes another query" in (refusal(said) or "")
+        assert "--from-query describes a different query" in (refusal(said) or "")
         assert typed(said["next"][0]["what"])[-2:] == ["--from-query", "old.json"]
 
 

@@ -128,7 +128,7 @@ def look_at_broker(servers: str) -> tuple[list[str], list[tuple[str, int]]]:
 
 def judge_rehearsal(page: str) -> None:
     assert page.startswith("THE QUERY STARTS: it ran ")
-    assert "On a copy that ckpt.evolve made." in page
+    assert "On a copy made by ckpt.evolve." in page
     assert "operator 0 (from-now-on): count(1) is new" in page
     row = next(line.split() for line in page.splitlines() if line.split() and line.split()[0].isdigit())
     orders = [event for event in WHILE_STOPPED if event[0] == "orders"]

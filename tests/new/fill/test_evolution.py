@@ -214,7 +214,7 @@ def test_the_old_output_of_a_file_sink(spark: Any, ckpt: Ckpt, tmp_path: Path) -
     ids = [library.open_checkpoint(str(path)).query_id for path in (tmp_path / "old", first)]
     page = " ".join(run.stdout.split())
     assert f"It has the query id of {first}, not that of EXPORT ({ids[0]})" in page
-    assert "to sinks it is the same query" not in page
+    assert "sinks treat it as the same query" not in page
     assert run.stdout.rstrip().endswith(f"ckpt inspect {new} --sink URI")
     planned = ckpt(
         "import-state", tmp_path / "state", tmp_path / "plan", "--like", first, "--plan", "-o", "json"

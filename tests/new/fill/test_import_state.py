@@ -184,7 +184,7 @@ ROW: dict[str, Any] = {"key_key": [1, 2], "value_count": [1, 1], "value_sum": [5
     ("columns", "told"),
     [
         ({**ROW, "key_key": [7, 7]}, "operator 0, row 2: its key is that of row"),
-        ({**ROW, "value_count": [1, None]}, "row 2: value_count is NULL, and must not be"),
+        ({**ROW, "value_count": [1, None]}, "row 2: value_count is NULL, but must not be"),
         ({**ROW, "value_count": ["1", "2"]}, "value_count is of the Arrow type string, and Spark's type is long"),
         ({**ROW, "value_count": [1.0, 2.0]}, "value_count is of the Arrow type double"),
         ({"key_key": [1], "value_count": [1]}, "the column value_sum is missing"),
@@ -287,7 +287,7 @@ def again(export: Path) -> None:
     [
         (edit(MANIFEST, batch=3), "has the state of batch 3, and the newest committed batch of"),
         (edit(f"operator-0/{MANIFEST}", planned_ms=5), "has the state of a different batch 9:"),
-        (edit(MANIFEST, query_id="another"), "is of another query than"),
+        (edit(MANIFEST, query_id="another"), "is from a different query than"),
         (edit(f"operator-0/{MANIFEST}", shape="initial-state"), "has the shape initial-state"),
         (lambda export: (export / "operator-0/_delta_log").mkdir(), "is not a Delta table that deltalake reads"),
         (lambda export: (export / "operator-0/day=1").mkdir(), "there is day=1 in it"),
@@ -347,9 +347,9 @@ def test_another_checkpoint_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
     export = exported(AGGREGATION, tmp_path / "export")
     for sample, told in (
         ("join-changelog-4.2", "has no rows of operator 0, left side"),
-        ("dedup-hdfs-4.0", "is of another query"),
+        ("dedup-hdfs-4.0", "is from a different query"),
         ("stateless-4.2", "no state"),
-        ("aggregation-hdfs-3.5", "is of another query"),
+        ("aggregation-hdfs-3.5", "is from a different query"),
     ):
         run = ckpt("import-state", export, tmp_path / "new", "--like", SAMPLES / sample)
         assert (run.exit_code, told in " ".join((run.stdout + run.stderr).split())) == (3, True), run

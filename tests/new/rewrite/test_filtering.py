@@ -240,7 +240,7 @@ def test_every_type_that_spark_stores_can_be_used_or_is_named(tmp_path: Path) ->
 def test_an_operator_without_such_a_column_keeps_all(ckpt: Ckpt, tmp_path: Path) -> None:
     words = ("rewrite", SAMPLES / "dedup-aggregation-hdfs-4.2", "--where", "value_count > 6 OR Key_Part < 2")
     planned = ckpt(*words, tmp_path / "new", "--plan")
-    assert "operator 0  each row is judged by the condition" in planned.stdout
+    assert "operator 0  the condition is checked for each row" in planned.stdout
     assert "operator 1  it has no such columns: nothing is left out" in planned.stdout
     run = ckpt(*words, tmp_path / "new", "-o", "json")
     assert run.exit_code == 0, run.stderr

@@ -286,7 +286,10 @@ def test_it_is_not_written_into_itself(place: str, ckpt: Ckpt, copy_of: CopyOf) 
 
 def test_it_is_not_written_where_it_is_gone_at_once(ckpt: Ckpt) -> None:
     run = ckpt("rewrite", SAMPLES / "limit-hdfs-4.2", "memory://new")
-    assert (run.exit_code, run.refusal()) == (2, "ckpt: memory://new is gone when ckpt ends: name a folder that stays")
+    assert (run.exit_code, run.refusal()) == (
+        2,
+        "ckpt: memory://new disappears when ckpt ends: name a permanent folder",
+    )
 
 
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "limit-hdfs-4.2"])

@@ -119,7 +119,7 @@ def test_enough_starts_are_recorded() -> None:
 def test_a_flow_without_a_version_begins_with_0(tmp_path: Path) -> None:
     folder = tmp_path / "storage/_checkpoints/c/d/t/f"
     shutil.copytree(FLOWS / "as-it-is" / "0", folder / "zero")
-    with pytest.raises(NotACheckpoint, match="without a version: its next run begins version 0, from nothing"):
+    with pytest.raises(NotACheckpoint, match="without a version: its next run starts version 0 from nothing"):
         ckpt.inspect(str(folder))
 
 

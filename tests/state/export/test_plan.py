@@ -126,10 +126,10 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
         ),
         (["--plan", "--shape", "round"], "'round' is not one of 'raw', 'flat', 'initial-state'"),
         (["--plan", "--changes-from", "12"], "the changes end at batch 9"),
-        (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never writes to a checkpoint"),
-        (["--to", "sample_checkpoints"], "never writes to a checkpoint"),
+        (["--to", "sample_checkpoints/aggregation-hdfs-4.2/out"], "never exports into a checkpoint"),
+        (["--to", "sample_checkpoints"], "never exports into a checkpoint"),
         (["--to", "x", "--conf", "novalue"], "write it as key=value"),
-        (["--all-units", "--table", "t"], "--all-units is the state of every part"),
+        (["--all-units", "--table", "t"], "--all-units exports every part of the state"),
         (["--plan", "--all-units", "--variable", "rows"], "--all-units is every part of the state: leave out"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_plan_says_which_spark_is_needed_where_not_every_one_reads_it(
 ) -> None:
     command = ["export-state", f"sample_checkpoints/{sample}", "--plan", *words]
     assert ckpt(*command, "-o", "json").json()["exports"][0]["oldest_spark"] == version
-    said = f"  spark     {version} or later: no earlier version reads such state\n"
+    said = f"  spark     {version} or later: no earlier version can read such state\n"
     assert (said in ckpt(*command).stdout) is (version != "4.0")
 
 
@@ -198,10 +198,10 @@ def test_reasons_of_settings_fit_the_checkpoint(ckpt: Ckpt) -> None:
     assert said == {
         "aggregation-hdfs-4.2": [("1", "its state is HDFS-backed, which a session set to 2 refuses")],
         "aggregation-rocksdb-4.2": [
-            ("1", "the names of its state files carry no unique ids, which a session set to 2 looks for")
+            ("1", "the names of its state files contain no unique ids, which a session set to 2 looks for")
         ],
         "aggregation-format2-4.2": [
-            ("2", "the names of its state files carry unique ids, and a session set to 1 finds none of them")
+            ("2", "the names of its state files contain unique ids, which a session set to 1 does not find")
         ],
     }
 

@@ -47,7 +47,7 @@ def test_targets_and_types(tmp_path: Path) -> None:
         "--to file:/: write below a folder": [AGGREGATION, "--to", "/"],
         "column key (struct): use --shape flat or --format parquet": [*to("free"), "--format", "csv", *raw],
         "column value (void): use --shape flat": ["sample_checkpoints/dedup-hdfs-4.0", "--to", free, *raw],
-        "never writes to a checkpoint": [AGGREGATION, "--to", f"{AGGREGATION}/state/out"],
+        "never exports into a checkpoint": [AGGREGATION, "--to", f"{AGGREGATION}/state/out"],
         "which one?": ["sample_checkpoints/join-hdfs-3.5", "--to", free],
     }
     told = refusals(list(cases.values()))

@@ -78,7 +78,7 @@ def test_the_cure_is_an_option_that_helps() -> None:
 )
 def test_a_target_lies_in_a_folder(path: str, found: tuple[str, str] | None) -> None:
     if found is None:
-        with pytest.raises(UsageError, match="below a folder"):
+        with pytest.raises(UsageError, match="into a folder"):
             folder_and_name(spark_uri(path))
     else:
         assert folder_and_name(spark_uri(path)) == found
@@ -92,6 +92,6 @@ def test_a_link_does_not_lead_into_the_checkpoint(tmp_path: Path) -> None:
         return choose_target(str(to), None, Format.PARQUET, Mode.ERROR, str(checkpoint))
 
     for to, checkpoint in (("link/out", "checkpoint"), ("checkpoint/out", "link")):
-        with pytest.raises(UsageError, match="never writes to a checkpoint"):
+        with pytest.raises(UsageError, match="never exports into a checkpoint"):
             asked(tmp_path / to, tmp_path / checkpoint)
     assert asked(tmp_path / "beside", tmp_path / "link").path == f"file:{tmp_path}/beside"

@@ -32,7 +32,7 @@ def _end(task: int) -> None:
 
 @pytest.mark.spark
 def test_a_worker_that_is_gone_is_told(spark: Any) -> None:
-    told = "working failed in Spark: a Python worker ended before its task did: it crashed, or was killed, perhaps for"
+    told = "working failed in Spark: a Python worker ended before its task did: it crashed or was killed, perhaps"
     with pytest.raises(SparkFailed, match=told), run_jobs(spark, "working", None):
         spark.sparkContext.parallelize([3], 1).map(_end).collect()
 

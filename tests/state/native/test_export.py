@@ -146,7 +146,7 @@ def test_a_swap_that_fails_puts_back_what_was_there(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "rename", broken)
     target = ExportTarget(f"file:{place}", None, mode=Mode.OVERWRITE)
-    with pytest.raises(CkptError, match="is as it was"), _replace_folder(target) as folder:
+    with pytest.raises(CkptError, match="is unchanged"), _replace_folder(target) as folder:
         (folder / "ours").touch()
     assert {path.name: len(list(path.iterdir())) for path in tmp_path.iterdir()} == {"out": 2}
 
@@ -154,11 +154,11 @@ def test_a_swap_that_fails_puts_back_what_was_there(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--format", "json"], "--engine native: the format json is left to Spark"),
-        (["--format", "delta"], "--engine native: the format delta is left to Spark"),
+        (["--format", "json"], "--engine native: only Spark writes the format json"),
+        (["--format", "delta"], "--engine native: only Spark writes the format delta"),
         (["--shape", "raw"], "--engine native: only Spark writes the shape raw"),
-        (["--shape", "initial-state"], "--engine native: the shape initial-state is left to Spark"),
-        (["--changes-from", "3"], "--engine native: changes are left to Spark"),
+        (["--shape", "initial-state"], "--engine native: only Spark exports the shape initial-state"),
+        (["--changes-from", "3"], "--engine native: only Spark exports changes"),
         (["--conf", "a=b"], "--engine native: --master, --conf or a session is given"),
         (["--master", "local"], "--engine native: --master, --conf or a session is given"),
     ],

@@ -117,7 +117,7 @@ def test_column_families_need_a_snapshot(copy_of: CopyOf) -> None:
     checkpoint = copy_of("tws-changelog-4.0")
     for file in checkpoint.glob("state/0/*/*.zip"):
         file.unlink()
-    with pytest.raises(Undecodable, match="without a snapshot nothing says which number the column family"):
+    with pytest.raises(Undecodable, match="without a snapshot nothing shows which number the column family"):
         ckpt.read_state_arrow(str(checkpoint), variable="recent")
 
 

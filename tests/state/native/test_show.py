@@ -77,7 +77,7 @@ def test_a_snapshot_of_abandoned_batches_is_named(foreign: bool, copy_of: CopyOf
         run = ckpt("state", "show", folder.parents[1], "--batch", batch, "-o", "json")
         assert run.json()["foreign_snapshots"] == expected
     page = ckpt("state", "show", folder.parents[1]).stdout
-    assert ("8.snapshot holds other rows than the changes up to it" in page) is foreign
+    assert ("8.snapshot has different rows than the changes up to it" in page) is foreign
 
 
 def test_a_page_of_rows(ckpt: Ckpt) -> None:
@@ -120,7 +120,7 @@ def test_a_binary_key_is_typed_as_it_is_shown() -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("[1, 2", "is no array in JSON"), ("3", '"3" is no array for key_x'), ('["one"]', "one is no long for key_x")],
+    [("[1, 2", "is not a JSON array"), ("3", '"3" is no array for key_x'), ('["one"]', "one is no long for key_x")],
 )
 def test_an_array_that_is_none_is_refused(text: str, says: str) -> None:
     columns = Columns((Column("key_x", ("key", "x"), (0, 0), array_of("long")),), ())
@@ -139,7 +139,7 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--key", "other=1"), "--key: there is no other in the key; it has key_window_start, key_window_end, key_key"),
+        (("--key", "other=1"), "--key: the key has no other; it has key_window_start, key_window_end, key_key"),
         (("--key", "key=1", "--key", "key=2"), "--key: key is given twice"),
         (("--key", "key=one"), "--key: one is no long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
@@ -202,7 +202,7 @@ def test_an_operator_that_is_called_a_join_has_no_sides(copy_of: CopyOf, ckpt: C
     metadata.with_name(".metadata.crc").unlink()
     run = ckpt("state", "count", damaged)
     assert run.exit_code == 3
-    assert "operator 0, left side: its state schema does not say what its rows are" in run.refusal()
+    assert "operator 0, left side: its state schema does not describe its rows" in run.refusal()
     assert ckpt("inspect", "--deep", damaged).exit_code == ckpt("inspect", damaged).exit_code
 
 

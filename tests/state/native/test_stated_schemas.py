@@ -40,7 +40,7 @@ def test_counts_of_spark_2_are_read_exported_and_rewritten(tmp_path: Path, ckpt:
     new = tmp_path / "new"
     made = ckpt("rewrite", OLD, new, "--provider", "rocksdb", "--schema", schema)
     assert made.exit_code == 0
-    assert "Whether Spark reads its rows is not known" in " ".join(made.stdout.split())
+    assert "It is unknown whether Spark can read its rows" in " ".join(made.stdout.split())
     assert ckpt("state", "show", new, "--schema", schema, "-o", "json").json()["rows"] == shown["rows"]
     assert ckpt("state", "show", new).exit_code == 3
 
@@ -89,7 +89,7 @@ def test_a_join_of_spark_2_is_read_exported_and_rewritten(tmp_path: Path, ckpt: 
     assert exported.exit_code == 0
     made = ckpt("rewrite", OLD_JOIN, new, "--provider", "rocksdb", "--schema", schema)
     assert made.exit_code == 0
-    assert "Whether Spark reads its rows is not known (CKPT319)" in " ".join(made.stdout.split())
+    assert "It is unknown whether Spark can read its rows (CKPT319)" in " ".join(made.stdout.split())
     again = ckpt("state", "show", new, "--side", "right", "-o", "json").json()
     assert again["rows"] == shown["rows"], "by the schemas that were written into it"
     codes = [finding["code"] for finding in ckpt("inspect", new, "-o", "json").json()["findings"]]
@@ -113,12 +113,12 @@ def test_it_is_read_as_with_its_own(copy_of: CopyOf, tmp_path: Path) -> None:
     old = copy_of("aggregation-hdfs-3.5")
     (store,) = ckpt.open_checkpoint(str(old)).operators[0].stores
     shutil.rmtree(old / "state/0/0/_metadata")
-    with pytest.raises(StateDamaged, match=r"or state it"):
+    with pytest.raises(StateDamaged, match=r"or provide it"):
         ckpt.read_state_arrow(str(old))
     schema = stated(tmp_path, {"key": store.key_schema, "value": store.value_schema})
     expected = ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-3.5"))
     assert ckpt.read_state_arrow(str(old), schema=schema) == expected
-    with pytest.raises(UsageError, match="has a state schema of its own"):
+    with pytest.raises(UsageError, match="has its own state schema"):
         ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-3.5"), schema=schema)
 
 

@@ -232,21 +232,21 @@ def test_what_fits_together_is_no_damage(found: dict[str, FamilyRows]) -> None:
     [
         (
             JOIN | {"left-keyToNumValues": held(KEYS, [3, 1])},
-            "rows of the left side that are counted and not there: 1 ",
+            "rows on the left side that are counted but missing: 1 ",
         ),
-        (JOIN | {"left-keyToNumValues": held(KEYS, [1, 1])}, "rows of the left side that are not counted: 1 "),
-        (JOIN | {"left-keyToNumValues": held(KEYS[:1], [2])}, "rows of the left side that are not counted: 1 "),
+        (JOIN | {"left-keyToNumValues": held(KEYS, [1, 1])}, "rows on the left side that are not counted: 1 "),
+        (JOIN | {"left-keyToNumValues": held(KEYS[:1], [2])}, "rows on the left side that are not counted: 1 "),
         (
             JOIN | {"left-keyWithIndexToValue": held([{**KEYS[0], "index": 1}])},
-            "rows of the left side that are counted and not there: 2 ",
+            "rows on the left side that are counted but missing: 2 ",
         ),
         (
             TIMED | {"right-tsWithKey": held([KEYS[1] | {"t": 6}])},
-            "keys of the right side without an entry by time: 1 ",
+            "keys on the right side without an entry by time: 1 ",
         ),
         (
             TIMED | {"right-keyWithTsToValues": held([KEYS[1] | {"t": 6}])},
-            "entries by time of the right side without rows: 1",
+            "entries by time on the right side without rows: 1",
         ),
         (
             TIMERS | {"$procTimers_timestampToKey": held([{"at": 7, "key": KEYS[0]}])},
@@ -259,8 +259,8 @@ def test_what_fits_together_is_no_damage(found: dict[str, FamilyRows]) -> None:
         (TTL | {"v": held(KEYS, [8, 10])}, "values of v without an entry by expiry time: 1 "),
         (TTL | {"v": held(KEYS[:1], [8])}, "entries by expiry time without a value of v: 1 "),
         (LIST | {"$min_l": held(KEYS[:1], [8])}, "entries by expiry time without a value of l: 1 "),
-        (LIST | {"$count_l": held(KEYS, [1, 1])}, "lists of l whose length is not the one counted: 1 "),
-        (PLAIN_LIST | {"p": held(KEYS)}, "lists of p whose length is not the one counted: 1 "),
+        (LIST | {"$count_l": held(KEYS, [1, 1])}, "lists of l with a wrong count of their length: 1 "),
+        (PLAIN_LIST | {"p": held(KEYS)}, "lists of p with a wrong count of their length: 1 "),
     ],
 )
 def test_what_does_not_fit_together_is_said(found: dict[str, FamilyRows], said: str) -> None:

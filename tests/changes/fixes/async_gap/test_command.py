@@ -134,7 +134,7 @@ def test_undo_is_refused_once_the_query_has_gone_on(ckpt: Ckpt, copy_of: CopyOf)
         (("--undo", "b", "--apply"), "--undo restores everything"),
         (("--apply", "--backup", "{checkpoint}/offsets/b"), "is inside the checkpoint"),
         (("--grace", "-1"), "--grace"),
-        (("--apply", "--grace", "inf"), "--grace inf is no number of seconds"),
+        (("--apply", "--grace", "inf"), "--grace inf is not a number of seconds"),
         (("--undo", "b", "--grace", "nan"), "--grace"),
         (("--backup", ""), "an empty path: name a folder that does not exist yet with --backup"),
         (("--apply", "--backup", ""), "an empty path"),
