@@ -243,7 +243,7 @@ def _guess_query(checkpoint: Checkpoint, log: SinkLog) -> SinkOutlook:
     if writer is None:
         count = len(log.writers)
         none = "none is certain to be this query" if proof is None else f"none is this query, as {proof} shows"
-        who = "nobody" if count == 0 else f"{count} {plural_of(count, 'writer')}, of which {none}"
+        who = "nobody" if count == 0 else f"{count} {plural_of(count, 'writer')}, but {none}"
         return SinkOutlook(log, SinkOutcome.UNKNOWN, f"{lost}; its transactions come from {who}")
     alone = "only one query has written to it" if proof is None else f"this is the one that {proof} proves"
     sentence = f"{lost}; {alone}: {writer.app_id}, last with batch {writer.last_batch}"
