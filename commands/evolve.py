@@ -29,14 +29,14 @@ def evolve(
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change CHECKPOINT itself: sources only.")] = False,
     map_source: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map source OLD to NEW; - is none. Repeatable.")
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map source OLD to NEW; - means none. Repeatable.")
     ] = None,
     map_operator: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map operator OLD to NEW; - is none. Repeatable.")
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map operator OLD to NEW; - means none. Repeatable.")
     ] = None,
     map_column: Annotated[
         list[str] | None,
-        typer.Option("--map-column", metavar="OLD=NEW", help="Map state column OLD to NEW; - is none. Repeatable."),
+        typer.Option("--map-column", metavar="OLD=NEW", help="Map state column OLD to NEW; - means none. Repeatable."),
     ] = None,
     default: Annotated[
         list[str] | None,
