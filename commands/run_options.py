@@ -25,7 +25,7 @@ class Workers(StrEnum):
     SPARK = "spark"
 
 
-EngineOption = Annotated[Workers, typer.Option(help="ckpt on this machine, or Spark's executors.")]
+EngineOption = Annotated[Workers, typer.Option(help="This machine, or Spark's executors.")]
 
 
 @contextmanager

@@ -114,13 +114,13 @@ def test_a_binary_key_is_typed_as_it_is_shown() -> None:
         (shown,) = make_plain(pa.array([value], pa.binary()))
         (part,) = parse_key_parts(columns, {"x": str(shown)})
         assert part.value.to_pylist() == [value]
-    with pytest.raises(UsageError, match="ab! is no binary for key_x"):
+    with pytest.raises(UsageError, match="ab! is not a valid binary for key_x"):
         parse_key_parts(columns, {"x": "ab!"})
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("[1, 2", "is not a JSON array"), ("3", '"3" is no array for key_x'), ('["one"]', "one is no long for key_x")],
+    [("[1, 2", "is not a JSON array"), ("3", '"3" is not an array for key_x'), ('["one"]', "one is not a valid long for key_x")],
 )
 def test_an_array_that_is_none_is_refused(text: str, says: str) -> None:
     columns = Columns((Column("key_x", ("key", "x"), (0, 0), array_of("long")),), ())
@@ -141,9 +141,9 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
     [
         (("--key", "other=1"), "--key: the key has no other; it has key_window_start, key_window_end, key_key"),
         (("--key", "key=1", "--key", "key=2"), "--key: key is given twice"),
-        (("--key", "key=one"), "--key: one is no long for key_key"),
-        (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is no long for key_key"),
-        (("--key", "window_start=yesterday"), "--key: yesterday is no timestamp for key_window_start"),
+        (("--key", "key=one"), "--key: one is not a valid long for key_key"),
+        (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is not a valid long for key_key"),
+        (("--key", "window_start=yesterday"), "--key: yesterday is not a valid timestamp for key_window_start"),
         (("--operator", "7"), "there is no --operator 7"),
         (("--batch", "77"), "there is no batch 77 to read"),
     ],
@@ -188,7 +188,7 @@ def test_units_of_a_document_are_spelled_alike(ckpt: Ckpt) -> None:
 )
 def test_a_decimal_is_not_written_out(text: str, value: str | None) -> None:
     if value is None:
-        with pytest.raises(UsageError, match="is no decimal for k"):
+        with pytest.raises(UsageError, match="is not a valid decimal for k"):
             parse_typed("k", "decimal(38,2)", text)
     else:
         assert parse_typed("k", "decimal(38,2)", text).as_tuple() == Decimal(text if value != "0" else "0").as_tuple()
