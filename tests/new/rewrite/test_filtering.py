@@ -365,8 +365,8 @@ def test_a_column_that_may_be_either_of_two_is_refused() -> None:
     ("text", "said"),
     [
         ('{"user": 1}', "no operator has the columns user in its key; there are operator 0 (stateStoreSave): key"),
-        ('{"key": "x"}', "--drop-keys: x is no long for key"),
-        ('{"key": NaN}', "NaN is no long for key"),
+        ('{"key": "x"}', "--drop-keys: x is not a valid long for key"),
+        ('{"key": NaN}', "NaN is not a valid long for key"),
         ('{"key": 1, "key_key": 2}', "a key has two values of key"),
         ('{"key": 1, "key": 2}', "line 1 is not a JSON object"),
         ("key=1", "line 1 is not a JSON object of columns and values"),
