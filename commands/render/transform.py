@@ -141,7 +141,7 @@ def _show_headline(migration: TransformMigration) -> Iterator[Block]:
     how = "exactly after" if plan.handoff.exact else "after"
     where = f"a transformWithState query that continues {how} batch {plan.initial.moment.batch}"
     if migration.keys is None:
-        text = f"READY TO BE WRITTEN: {where}"
+        text = f"PLANNED: {where}"
     else:
         text = f"WRITTEN: {where}, with the state of {plural(migration.keys, 'key')}"
     yield Headline(text, Tone.GOOD if plan.handoff.exact else Tone.WARNING)

@@ -225,7 +225,7 @@ def test_a_plan_is_told_as_published_and_nothing_is_written(sample: str, tmp_pat
         return
     assert run.exit_code == 1
     assert contract.disagreements(run.json(), "migrate transform-with-state") == []
-    assert "READY TO BE WRITTEN" in ckpt(*words).stdout
+    assert "PLANNED" in ckpt(*words).stdout
     assert not (tmp_path / "new").exists()
     assert everything(SAMPLES / sample) == before
 
