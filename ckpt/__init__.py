@@ -1,7 +1,7 @@
 """Says what is wrong with a Structured Streaming checkpoint, what Spark does at the next start, and how to fix it.
 
     >>> ckpt.inspect("sample_checkpoints/kafka-4.2").verdict
-    'Restarts with new batch 6, if the query keeps no state'
+    'Restarts with new batch 6, if the query is stateless'
 
 help(ckpt.inspect) explains a call, print(value) shows what it returned as a page, ckpt.types has the classes of these.
 

@@ -58,7 +58,7 @@ def test_a_planned_batch_is_said_to_be_deleted(tmp_path: Path) -> None:
     checkpoint = _read_kafka(tmp_path, COUNTS)
     mutations.apply(checkpoint, delete_logs(commits=[9]))
     move = migrate_real_time(str(checkpoint))
-    assert any(str(warning).startswith("Batch 9 is planned and not committed") for warning in move.warnings)
+    assert any(str(warning).startswith("Batch 9 is planned but not committed") for warning in move.warnings)
 
 
 def test_a_commit_gets_version_2_only_if_that_is_chosen(ckpt: Ckpt, copy_of: CopyOf) -> None:

@@ -55,7 +55,7 @@ def test_if_it_cannot_be_read_the_sink_is_asked_before_a_start_into_noop(text: s
     assert [one["code"] for one in ckpt("preflight", back, "-o", "json").json()["holds"]] == ["CKPT420"]
     page = " ".join(ckpt("inspect", back).stdout.split())
     assert "only after one start into noop" not in page
-    assert f"first find out whether{FIRST_START} cannot be read" in page
+    assert f"first find out whether the sink has that batch: {FIRST_START} cannot be read" in page
     assert f"batch {NEWEST} runs next, but {FIRST_START} cannot be read: " in page
     assert f" ckpt inspect {back} --sink URI" in page
 

@@ -218,7 +218,7 @@ def _merged() -> Iterator[ColumnCase]:
     yield ColumnCase(name, two, BASE, _full("n", "s"), known=False, verdict="unknown")
     for function in UNMERGED:
         old = replace(two, aggregates=(f"{function} AS x", "count(*) AS n"))
-        why = f"does not merge what {function.partition('(')[0].replace('_', '')}("
+        why = f"does not merge values of {function.partition('(')[0].replace('_', '')}("
         yield ColumnCase(f"merge {function}", old, replace(old, keys=("k",)), (), refused=why)
 
 
@@ -344,7 +344,7 @@ def _longer_gaps() -> Iterator[ColumnCase]:
     others = (("keys", "others"),)
     yield ColumnCase(name, late, replace(late, gap="8 seconds"), others, verdict="from-now-on")
     first = replace(old, aggregates=("first(v) AS f",))
-    yield ColumnCase("a longer gap of first", first, replace(first, gap="9 seconds"), (), refused="does not merge what")
+    yield ColumnCase("a longer gap of first", first, replace(first, gap="9 seconds"), (), refused="does not merge")
     yield from map(_within, STORES[1:])
     yield from [*_wider_joins()][1:]
     lives = Query(variables=(_call(TOTAL, ttl=_LIVES), _call(ITEMS, ttl=_LIVES)), time_mode="ProcessingTime")

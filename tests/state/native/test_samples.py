@@ -173,7 +173,7 @@ def test_the_partition_is_kept_on_request() -> None:
         ({"operator": 7}, "there is no `operator=7`"),
         ({"batch": 99}, "there is no batch 99"),
         ({"shape": "round"}, "one of raw, flat, initial-state"),
-        ({"shape": "initial-state", "partition_id": True}, "has no partition"),
+        ({"shape": "initial-state", "partition_id": True}, "has no fixed partition"),
         ({"shape": "initial-state", "side": "left"}, "all state of an operator"),
     ],
 )

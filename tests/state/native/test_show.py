@@ -120,7 +120,11 @@ def test_a_binary_key_is_typed_as_it_is_shown() -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("[1, 2", "is not a JSON array"), ("3", '"3" is not an array for key_x'), ('["one"]', "one is not a valid long for key_x")],
+    [
+        ("[1, 2", "is not a JSON array"),
+        ("3", '"3" is not an array for key_x'),
+        ('["one"]', "one is not a valid long for key_x"),
+    ],
 )
 def test_an_array_that_is_none_is_refused(text: str, says: str) -> None:
     columns = Columns((Column("key_x", ("key", "x"), (0, 0), array_of("long")),), ())

@@ -146,7 +146,7 @@ def test_an_export_names_what_does_not_fit_and_is_not_left_to_spark(
         ("{", "it is not JSON"),
         ("[]", "neither a query.json nor schemas"),
         ('{"0": {"default": {"key": {"k": "long"}}}}', "neither a query.json nor schemas"),
-        ('{"0": {"default": {"key": {"k": "bigint"}, "value": {"n": "long"}}}}', "no type of Spark is called"),
+        ('{"0": {"default": {"key": {"k": "bigint"}, "value": {"n": "long"}}}}', "Spark has no type"),
     ],
 )
 def test_a_file_that_states_none_is_refused(text: str, says: str, tmp_path: Path) -> None:
