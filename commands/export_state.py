@@ -26,7 +26,7 @@ class TargetOptions:
     to: Annotated[str | None, typer.Option(metavar="PATH", help="Write to this folder, local or remote.")] = None
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Write to this catalog table.")] = None
     format: Annotated[Format, typer.Option(help="The data format.")] = Format.PARQUET
-    mode: Annotated[Mode, typer.Option(help="What to do if data is already there.")] = Mode.ERROR
+    mode: Annotated[Mode, typer.Option(help="If data is already there.")] = Mode.ERROR
     shape: Annotated[Shape, typer.Option(help="raw: as Spark stores it.")] = Shape.FLAT
     partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
 

@@ -110,7 +110,7 @@ def transform_with_state(
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
 ) -> None:
-    """Write a transformWithState query that continues the old query.
+    """Write a transformWithState query that continues it.
 
     DIR gets the state as data, a processor that loads it, and a program that starts it. CHECKPOINT is only read.
 

@@ -58,7 +58,7 @@ def test_a_checkpoint_says_whether_it_shows_it(ckpt: Ckpt) -> None:
     other = ckpt("explain", "Checksum error: file:/ck/state/0/0/9.zip ChecksumException", "--checkpoint", GAPPED)
     assert other.exit_code == 1
     sound = ckpt("explain", "Incomplete log file in the offset commit log", "--checkpoint", SOUND)
-    assert "this checkpoint does not show CKPT101. The verdict on it" in " ".join(sound.stdout.split())
+    assert "this checkpoint does not show CKPT101. Verdict on the checkpoint" in " ".join(sound.stdout.split())
 
 
 def test_after_an_unknown_error_the_checkpoint_that_was_named_is_inspected(ckpt: Ckpt) -> None:
@@ -120,7 +120,7 @@ def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
     assert run.exit_code == 1
     assert "not in the catalog" in run.stdout
     assert "Nearest Changelogs between two snapshots are missing: it has 8 of the 9 words" in run.stdout
-    assert "no answer" in run.stdout
+    assert "not an answer" in run.stdout
     assert "Nearest" not in ckpt("explain", "org.apache.spark.SparkException: it does not work").stdout
 
 
@@ -239,7 +239,7 @@ def test_a_text_about_another_checkpoint_says_so(ckpt: Ckpt) -> None:
     assert differs(gone.format("s3a://bucket/orders")) == ["the text names s3a://bucket/orders, which is another path"]
     assert differs(TEXT.replace("30", "3400")) == ["the text names batch 3400, but offsets/ here has batches 0 to 31"]
     page = ckpt("explain", ended.format(other), "--checkpoint", GAPPED).stdout
-    assert "But       the text is of the query" in page
+    assert "But       the text belongs to query" in page
     assert " ".join(page.split()).count("Is it the right checkpoint?") == 1
     assert "But       " in ckpt("explain", f"Query [id = {other}] terminated with error", "--checkpoint", GAPPED).stdout
 
