@@ -29,7 +29,7 @@ def show(
     common: options.CommonOptions,
     batch: Annotated[options.BatchOrTime, options.at("Show this batch. Default: the newest.")] = None,
 ) -> None:
-    """Show what a batch reads from each source, and how to continue after it.
+    """Show what a batch reads, and how to continue after it.
 
     Only reads; starts no JVM.
 
@@ -69,7 +69,6 @@ def set_command(
 
     Examples:
     ckpt offsets set /cp/orders --to '{"orders":{"0":0,"1":0}}'
-    ckpt offsets set /cp/orders --shift orders/0=+1 --accept-skip --apply
     ckpt offsets set /cp/orders --to -2h --source-options 0.kafka.bootstrap.servers=broker:9092
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.

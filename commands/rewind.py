@@ -36,7 +36,6 @@ def rewind(
     Examples:
     ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
     ckpt rewind /cp/orders --to-time 2026-05-31T07:30Z
-    ckpt rewind /cp/orders --to-sink-version 512 --sink /tables/orders --restore-sink
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.

@@ -70,7 +70,7 @@ def test_a_backup_that_was_changed_is_refused(repaired: tuple[Path, Path], ckpt:
     assert saved.name in refused_and_untouched(ckpt, checkpoint, backup)
     saved.unlink()
     told = refused_and_untouched(ckpt, checkpoint, backup)
-    assert f"is not complete: {saved.name}, the copy of offsets/30, is missing" in told
+    assert f"is incomplete: {saved.name}, the copy of offsets/30, is missing" in told
 
 
 def test_a_backup_that_is_not_there_is_refused(repaired: tuple[Path, Path], ckpt: Ckpt, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin
 import pytest
 import typer
 
+from ckpt.errors import UsageError
 from commands.plain_types import convert_plain_words
 from tests.commands.test_help import GROUP
 from tests.support.places import SAMPLES
@@ -27,8 +28,8 @@ def _list_params(command: Any, name: str) -> Iterator[tuple[str, Any, typer.Cont
 def _answer(param: Any, value: Any, context: typer.Context) -> Any:
     try:
         made = param.get_runtime_param().coerce(value, param=param, ctx=context)
-    except typer.BadParameter as error:
-        return error.format_message()
+    except (typer.BadParameter, UsageError) as error:
+        return str(error)
     return [(type(item), item) for item in made] if isinstance(made, list) else (type(made), made)
 
 

@@ -35,7 +35,7 @@ def build(top: Path, folders: Sequence[str], *, has_id: bool) -> Path:
 
 def assert_held(page: str) -> None:
     verdict = " ".join(page.partition("\n\n")[0].split())
-    assert verdict.startswith("HOLD: no batch is in ")
+    assert verdict.startswith("HOLD: there is no batch in ")
     assert f": see {CODE}" in verdict
 
 

@@ -66,7 +66,7 @@ def test_a_handoff_with_empty_state_names_the_repair_first(copy_of: CopyOf, ckpt
     top = copy_of("aggregation-hdfs-3.5")
     nest(top, "partition")
     page = " ".join(ckpt("handoff", top).stdout.split())
-    assert f"See first whether ckpt repair {top} brings it back." in page
+    assert f"First see whether ckpt repair {top} restores it." in page
 
 
 def test_more_than_a_plan_holds_is_moved_by_hand(copy_of: CopyOf, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_a_topic_with_another_name_and_other_offsets(ckpt: Ckpt, copy_of: CopyOf
         ),
         ({"orders": {"0": 7, "1": 9}}, ["--topic", "orders"], 2, "write it as key=value"),
         ({"orders": {"0": 7}}, ["--topic", "orders=a", "--topic", "orders=b"], 2, "--topic: orders is given twice"),
-        ({"a": {"0": 1}, "b": {"0": 2}}, ["--topic", "a=b"], 2, "gives two topics of source 0 one name"),
+        ({"a": {"0": 1}, "b": {"0": 2}}, ["--topic", "a=b"], 2, "gives two topics of source 0 the same name"),
         ({"orders": {"0": -1, "1": 9}}, [], 2, "source 0 of the document gives orders/0 the offset -1"),
     ],
 )

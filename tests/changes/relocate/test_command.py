@@ -238,7 +238,7 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf) -> None:
         seen |= contract.keys_in(ckpt("relocate", copy_of(sample, to=sample), "-o", "json").json())
     sources = {"sources[]", "index", "from", "to"}
     unseen = {key.rpartition(".")[2] for key in contract.shapes("relocate").keys() - seen}
-    assert unseen - contract.FORECAST_LISTS - sources == set()
+    assert unseen - contract.FORECAST_LISTS - sources == {"newer[]"}, "of a checkpoint that a newer Spark wrote"
 
 
 @pytest.mark.parametrize(

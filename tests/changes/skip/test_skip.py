@@ -43,7 +43,7 @@ def test_the_step_that_applies_it_says_that_rows_are_left_out(ckpt: Ckpt, copy_o
     top, latest = poisoned(copy_of, HDFS)
     (step,) = json.loads(ckpt("skip", top, "-o", "json").stdout)["next"]
     assert (step["command"][-1], step["rows"]) == ("--apply", "left-out")
-    assert "Rows are left out" in ckpt("skip", top).stdout
+    assert "Rows are skipped" in ckpt("skip", top).stdout
     assert planned(top).rows_effect == left_out(latest)
 
 

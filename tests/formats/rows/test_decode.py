@@ -246,7 +246,7 @@ def test_a_list_of_avro_rows_is_taken_apart_or_refused(parts: list[bytes], delim
     [
         ("long", b"\0\0\1\2\4", "a different schema from the first"),
         ("long", b"\0\0\0\2", "ends early"),
-        ("long", b"\0\0\0\2\4\4", "other columns"),
+        ("long", b"\0\0\0\2\4\4", "different columns"),
         ("long", b"\0\0\0\4\4", "ends early"),
         ("decimal(5,2)", b"\0\0\0\2\4", r"values of type decimal\(5,2\)"),
         ("string", b"\0\0\0\2\2\xff", "ends early"),

@@ -124,7 +124,7 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
-        with pytest.raises(CkptError, match=r"^the temporary folder .* cannot take .*: File too large; TMPDIR names"):
+        with pytest.raises(CkptError, match=r"^the temporary folder .* cannot hold .*: File too large; set TMPDIR"):
             make_rocksdb_snapshot(rows, Families(), "1", form)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -134,5 +134,5 @@ def test_a_full_temporary_folder_has_one_line(tmp_path: Path, monkeypatch: pytes
 def test_the_full_folder_is_named_by_a_process_that_asks_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python would choose another one by now, or find none."""
     monkeypatch.setattr(tempfile, "tempdir", None)
-    assert str(report_no_room("it is full", "/used")).startswith("the temporary folder /used cannot take the files")
-    assert str(report_no_room("it is full")).startswith("no temporary folder can take the files")
+    assert str(report_no_room("it is full", "/used")).startswith("the temporary folder /used cannot hold the files")
+    assert str(report_no_room("it is full")).startswith("no temporary folder can hold the files")

@@ -51,7 +51,7 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf) -> None:
         run = ckpt("repair-async", copy_of(GAP, to=strategy), "--strategy", strategy, "-o", "json")
         seen |= contract.keys_in(run.json())
     unseen = {key.rpartition(".")[2] for key in contract.shapes("repair-async").keys() - seen}
-    assert unseen - contract.FORECAST_LISTS == set()
+    assert unseen - contract.FORECAST_LISTS == {"newer[]"}, "of a checkpoint that a newer Spark wrote"
 
 
 def test_from_the_plan_to_the_repair_and_back_by_the_commands_that_are_printed(ckpt: Ckpt, copy_of: CopyOf) -> None:
