@@ -254,7 +254,7 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, ckpt: Ckpt) -> None:
     (taken / "something").mkdir(parents=True)
     for words, code, told in (
         ((inside, "--to", inside / "new"), 2, "is in the checkpoint"),
-        ((inside, "--to", taken), 2, "exists already"),
+        ((inside, "--to", taken), 2, "already exists"),
         (("sample_checkpoints/stateless-4.2", "--to", tmp_path / "n"), 3, "no state/ to migrate"),
         (("sample_checkpoints/dedup-aggregation-hdfs-4.2", "--to", tmp_path / "n"), 2, "--operator"),
         (("sample_checkpoints/join-hdfs-3.5", "--to", tmp_path / "n", "--batch", "99"), 3, "no offsets/99"),

@@ -78,5 +78,5 @@ def test_a_commit_gets_version_2_only_if_that_is_chosen(ckpt: Ckpt, copy_of: Cop
 def test_a_commit_of_a_query_with_state_stays(tmp_path: Path) -> None:
     checkpoint = _read_kafka(tmp_path, COUNTS)
     plan, _ = library.repair(str(checkpoint), choose="to-real-time")
-    assert "keeps state" in str(plan.refused)
+    assert "the query is stateful" in str(plan.refused)
     assert plan.steps == ()

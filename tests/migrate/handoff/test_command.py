@@ -95,7 +95,7 @@ def test_files_up_to_an_earlier_batch(ckpt: Ckpt) -> None:
     assert [path.rpartition("/")[2] for path in source["seen"]] == [f"part-{n:02}.json" for n in range(4)]
     assert all(path.startswith("file:/") and not path.startswith("file://") for path in source["seen"])
     assert [one["batch"] for one in told["later"]] == list(range(4, 12))
-    assert "Batch 11 is committed: what" in told["doubts"][0]
+    assert "Batch 11 is committed: rows that the old query read" in told["doubts"][0]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_where_no_batch_has_all_state_the_new_query_begins_without_it(lost: str,
 def test_no_start_that_fails_is_advised(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2", {"op": "write", "path": "offsets/5", "text": ""}, *delete("commits/5"))
     (doubt,) = document(ckpt, checkpoint)["doubts"]
-    assert doubt == "Batch 5 was planned and not committed: its rows may be in the sink, and are read again."
+    assert doubt == "Batch 5 was planned but not committed: its rows may be in the sink, and are read again."
     (doubt,) = document(ckpt, copy_of("kafka-4.2", *delete("commits/5"), to="whole"))["doubts"]
     assert "Start the old query once more, so that it commits the batch" in doubt
 
