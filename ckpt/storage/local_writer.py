@@ -57,7 +57,7 @@ class LocalWriter(LeaseHolder, Writer):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 shown = self._shown("")
-                raise StorageError(f"{shown} is being changed by another ckpt: wait until it has finished") from error
+                raise StorageError(f"another ckpt process is changing {shown}: wait until it finishes") from error
             except OSError:
                 with self._lock_by_files(required=required):
                     yield

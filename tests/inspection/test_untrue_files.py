@@ -117,7 +117,7 @@ def test_state_ahead_is_an_error_where_it_is_read(
     assert findings(ckpt, checkpoint) | {code: severity} == findings(ckpt, checkpoint)
 
 
-@pytest.mark.parametrize(("time_ms", "words"), [(0, "not read"), (FAR, "too old"), (LONG, "too old")])
+@pytest.mark.parametrize(("time_ms", "words"), [(0, "unread"), (FAR, "too old"), (LONG, "too old")])
 def test_times_that_no_file_has_are_named(time_ms: int, words: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     sample, entry = "file-source-4.2", "sources/0/11"
     assert "CKPT408" not in findings(ckpt, copy_of(sample, to="intact"))

@@ -79,7 +79,7 @@ def test_batch_0_of_kafka_is_read_from_where_the_source_began(ckpt: Ckpt, copy_o
         (source,) = restart["sources"]
         assert source["from"] == {"orders": {"0": 4, "1": 0}}
     refused = ckpt("handoff", checkpoint, "-o", "json").json()["refused"]
-    assert 'began to read source 0 at {"orders": {"0": 4, "1": 0}}' in refused
+    assert 'started reading source 0 at {"orders": {"0": 4, "1": 0}}' in refused
     assert "orders/0=4 orders/1=0 to orders/0=10 orders/1=9" in " ".join(ckpt("inspect", checkpoint).stdout.split())
 
 

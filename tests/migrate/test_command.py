@@ -70,7 +70,10 @@ def test_hdfs_backed_state_is_refused_with_the_way_that_is_left(ckpt: Ckpt) -> N
 def test_where_state_can_be_written_for_rocksdb_the_command_is_named(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
     """It has what `ckpt migrate provider` would say; then the switch can be made."""
     asked = ("migrate", "changelog", f"sample_checkpoints/{sample}", "--to", "on")
-    assert "`ckpt rewrite --provider rocksdb` writes one with the same state" in ckpt(*asked, "-o", "json").json()["refused"]
+    assert (
+        "`ckpt rewrite --provider rocksdb` writes one with the same state"
+        in ckpt(*asked, "-o", "json").json()["refused"]
+    )
     page = ckpt(*asked).stdout
     (command,) = (line.split() for line in page.splitlines() if line.strip().startswith("ckpt "))
     assert command[1:3] == ["rewrite", f"sample_checkpoints/{sample}"]

@@ -70,7 +70,7 @@ def test_a_file_uri_and_its_path_read_the_same_through_a_folder_named_in_another
         ("s3:/bucket/x", {}, "s3:/bucket/x has one slash too few: write s3://"),
         ("file:relative", {}, "file:relative is not an absolute path"),
         ("file://", {}, "file:// is not an absolute path"),
-        ("nosuch://bucket/x", {}, "nosuch:// is unknown"),
+        ("nosuch://bucket/x", {}, "do not know nosuch://"),
         ("s3://", {}, "names no bucket"),
         ("gs:///x", {}, "names no bucket"),
         ("abfss://container/x", {}, "the Azure account is missing"),

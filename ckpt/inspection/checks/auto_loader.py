@@ -57,6 +57,7 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
                 diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, "it belongs to an empty list, though files were found"
             )
         if missing:
-            others = f" and {len(missing) - 1} others" if missing[1:] else ""
-            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, f"missing: {missing[0]}{others}")
+            others = f" and {plural(len(missing) - 1, 'other')}" if missing[1:] else ""
+            lost = f"it names {missing[0]}{others}: missing or of a different size"
+            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, lost)
     yield Finding(diagnoses.modes.AUTO_LOADER, folder, detail)

@@ -238,8 +238,8 @@ def _check_variable(old: StateVariable, new: StateVariable, refuse: Refuse) -> N
     if old.kind != new.kind:
         raise refuse(f"variable {new.name} is a {new.kind}, but a {old.kind} in the state")
     if old.ttl != new.ttl:
-        has = "a time to live" if new.ttl else "no time to live"
-        raise refuse(f"variable {new.name} is declared with {has}, but its state was not: the row layouts differ")
+        has, had = ("a", "none") if new.ttl else ("no", "one")
+        raise refuse(f"variable {new.name} has {has} time to live, but {had} in the state: the row layouts differ")
 
 
 def _list_families(variable: str) -> list[str]:

@@ -394,8 +394,8 @@ def _is_time(path: tuple[str, ...]) -> bool:
     return path[-1] == "sessionStartTime" or (len(path) > 2 and path[-1] in ("start", "end"))
 
 
-IN_NONE = "that match no condition, so no new checkpoint has them"
-IN_SEVERAL = "that match several conditions, so several new checkpoints have them"
+IN_NONE = "matched by no condition, and so in no new checkpoint"
+IN_SEVERAL = "matched by several conditions, and so in several new checkpoints"
 
 
 @dataclass(frozen=True, slots=True)

@@ -367,7 +367,7 @@ class StateRewriting(StateWriting):
         names = name_keys(structs_of(kind, rows_of(groups), "key"))
         feeds = feeds_another(operator, first.chosen.checkpoint.operators)
         own = "and have passed to other operators" if feeds else words("which only {--combine} merges")
-        why = words("operator {id} has keys that are in several checkpoints, {own}", id=operator.id, own=own)
+        why = words("operator {id} with keys that are in several checkpoints, {own}", id=operator.id, own=own)
         tally.refuse(why, len(shared), names)
         return rows
 

@@ -165,7 +165,7 @@ def split_elements(value: bytes) -> list[bytes]:
         length = int.from_bytes(value[at : at + _LENGTH], "little")
         at += _LENGTH
         if length % 8 != 1 or at + length > len(value):
-            raise Unfit("a list is shorter than its stated length")
+            raise Unfit("a list has no element of the stated length")
         values.append(value[at : at + length])
         at += length
     return values

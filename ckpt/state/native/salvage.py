@@ -67,7 +67,8 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
     check_operators(newest.checkpoint)
     batches = [*_list_batches(newest.checkpoint)]
     if not batches:
-        raise StateDamaged(f"{newest.checkpoint.uri}: no committed batch and the batch before it both have offsets")
+        why = "no committed batch has both its own offsets and those of the batch before it"
+        raise StateDamaged(f"{newest.checkpoint.uri}: {why}")
     oldest = choose(replace(nothing, batch=batches[-1]), options)  # which reads the logs back to there
     intact = set[str]()
     best: tuple[int, dict[tuple[int, int], str]] | None = None

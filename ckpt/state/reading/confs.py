@@ -44,7 +44,7 @@ class _Rule(NamedTuple):
 RULES = (
     _Rule(
         settings.CHECKPOINT_FORMAT,
-        "the names of its state files contain unique ids, which a session set to 1 does not find",
+        "the names of its state files contain unique ids, so a session set to 1 does not find them",
         lambda at: "2" if at.unit.format_version == 2 else None,
     ),
     _Rule(

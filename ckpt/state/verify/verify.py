@@ -55,7 +55,7 @@ class StateVerification(Value):
     files: Annotated[int, "files that were read to the last byte"]
     bytes: int
     damages: Annotated[tuple[FileDamage, ...], "by path"]
-    unknown: tuple[Annotated[str, "a file that nothing can be checked against, or that could not be read"], ...]
+    unknown: tuple[Annotated[str, "a file with nothing to check it against, or that could not be read"], ...]
     loadable: Ranges  # committed batches whose state can be loaded
     reasons: Mapping[str, str] = field(default_factory=dict)  # why a file is unknown
 

@@ -64,7 +64,7 @@ def test_a_scan_names_flows_and_folds_what_no_run_uses(tmp_path: Path, run_ckpt:
     assert "spark_catalog.default.events  flow from_a  version 0" in said.stdout
     assert "version 9" not in said.stdout
     assert "1 superseded version of pipeline flows" in " ".join(said.stdout.split())
-    assert "2 flows write spark_catalog.default.events" in " ".join(said.stdout.split())
+    assert "2 flows write to spark_catalog.default.events" in " ".join(said.stdout.split())
     assert {row.name for row in everything.checkpoints} == {
         "spark_catalog.default.events/from_a/0",
         "spark_catalog.default.events/from_b/0",

@@ -59,7 +59,7 @@ def judged(minor: str, name: str, made: Any) -> tuple[Readiness, dict[str, Any]]
 
 def unseen(found: Readiness) -> bool:
     """Whether it says that the state could not be compared."""
-    reasons = ("described with", "does not say", "has no schema")
+    reasons = ("described with", "does not show", "has no schema")
     return any(reason in str(one) for one in found.unknown for reason in reasons)
 
 

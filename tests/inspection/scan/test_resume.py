@@ -168,7 +168,7 @@ def test_rows_of_another_version_are_replaced(tree: str, tmp_path: Path) -> None
     file = tmp_path / "rows"
     interrupt(tree, file)
     file.write_bytes(re.sub(rb'"version": "[^"]*"', b'"version": "0.0.9"', file.read_bytes(), count=1))
-    assert started_over(file, roots=tree) == "ckpt 0.0.9 made them"
+    assert started_over(file, roots=tree) == "ckpt 0.0.9 wrote them"
 
 
 @pytest.mark.parametrize("form", ["table", "json", "jsonl", "prometheus"])

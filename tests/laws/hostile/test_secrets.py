@@ -317,7 +317,7 @@ def test_no_code_is_written_with_the_secret_in_the_path_of_a_file(copy_of: CopyO
     checkpoint = copy_of("file-source-3.5")
     for log in (checkpoint / "sources" / "0").glob("[0-9]*"):
         log.write_text(log.read_text().replace("file:///", f"s3a://KEY:{SECRET}@bucket/"))
-    with pytest.raises(CkptError, match="no code") as error:
+    with pytest.raises(CkptError, match="cannot generate code") as error:
         handoff(str(checkpoint), snippet="python")
     assert SECRET not in str(error.value)
 
@@ -334,7 +334,7 @@ def test_a_report_does_not_repeat_the_secrets_of_a_checkpoint(
         file.write_text(file.read_text().replace('"conf":{', f'"conf":{{"x":"secret_key={SECRET}\\"",'))
     run = ckpt(command[0], checkpoint, *command[1:], "-o", output)
     assert SECRET not in run.stdout + run.stderr
-    assert ("***" in run.stdout.replace("\\", "")) == (command != ["handoff"])
+    assert "***" in run.stdout.replace("\\", "")
     assert output != "json" or run.json()
 
 

@@ -108,12 +108,12 @@ def test_a_new_id(ckpt: Ckpt, tmp_path: Path) -> None:
     )
     meanings = [{one["kind"]: one["meaning"].partition(" ")[0] for one in told["sinks"]} for told in (old, new)]
     assert {kind: meaning[0] for kind, meaning in meanings[0].items()} == {
-        "delta": "d",
-        "iceberg": "d",
-        "file": "d",
-        "foreachBatch with txnAppId": "d",
-        "kafka": "h",
-        "foreach, foreachBatch": "h",
+        "delta": "s",
+        "iceberg": "s",
+        "file": "s",
+        "foreachBatch with txnAppId": "s",
+        "kafka": "g",
+        "foreach, foreachBatch": "g",
     }
     assert {kind for kind in meanings[0] if meanings[0][kind] != meanings[1][kind]} == {"delta", "iceberg"}
     assert "CKPT503" not in ckpt("inspect", tmp_path / "new", "-o", "json").stdout, "its checksum is right"
@@ -202,7 +202,7 @@ def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Pat
         (("{checkpoint}/copy",), 2, "is inside the checkpoint"),
         (("{checkpoint}/..",), 2, "is inside the checkpoint"),
         (("{checkpoint}",), 2, "is inside the checkpoint"),
-        (("{full}",), 3, "exists already"),
+        (("{full}",), 3, "already exists"),
         (("{full}/x",), 3, "already exists: name a folder that does not"),
         (("{nowhere}",), 3, "already exists: name a folder that does not"),
         (("{new}/copy",), 3, "/new/copy cannot be written: create {new} first"),
@@ -439,7 +439,7 @@ def test_what_fails_half_way_leaves_nothing(
     assert copy(str(SAMPLES / BROKEN), str(tmp_path / "copy")).batch == 9, "and the folder can be used"
 
 
-@pytest.mark.parametrize(("path", "said"), [("metadata", "exists already"), ("10", "something else is writing there")])
+@pytest.mark.parametrize(("path", "said"), [("metadata", "already exists"), ("10", "something else is writing there")])
 def test_what_somebody_else_wrote_there_is_left(path: str, said: str, tmp_path: Path) -> None:
     def watcher(done: int, total: int) -> None:
         (tmp_path / "copy" / path).write_text("of another copy")

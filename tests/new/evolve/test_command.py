@@ -131,21 +131,21 @@ def test_what_is_told_as_published(ckpt: Ckpt, copy_of: CopyOf, describe: Descri
     ("sample", "sources", "like", "words", "told"),
     [
         ("stateless-killed-3.5", (MORE,), None, (), "its rows of source 0 would never be read"),
-        (STATEFUL, (RATE, RATE), STATEFUL, (), "no file says which: say it with --map-source"),
+        (STATEFUL, (RATE, RATE), STATEFUL, (), "no file says which: map it with --map-source"),
         (STATEFUL, (RATE,), "dedup-changelog-4.3", ("--in-place",), "in place only its sources can"),
         (
             STATEFUL,
             (RATE,),
             None,
             ("--in-place",),
-            "the state of the query changes (the query has no stateful operator, the checkpoint 0 stateStoreSave)",
+            "the query's state changes (the query has no stateful operator, the checkpoint 0 stateStoreSave)",
         ),
         (
             STATEFUL,
             (RATE,),
             "windowed-aggregation-hdfs-4.2",
             (),
-            "the key has window; no key in the state has it",
+            "the key has window, but no key in the state has it",
         ),
         ("continuous-4.2", (RATE,), None, (), "continuous processing wrote it"),
     ],
@@ -181,12 +181,12 @@ def test_a_planned_batch_is_planned_again_first(ckpt: Ckpt, describe: Describe, 
     ("words", "told"),
     [
         (("{new}",), "name the changed query: --to query.json"),
-        (("--to", "{query}", "--apply"), "go with --in-place"),
+        (("--to", "{query}", "--apply"), "need --in-place"),
         (("{new}", "--in-place", "--to", "{query}"), "name one target: NEW or --in-place"),
         (("--in-place", "--to", "{query}", "--plan"), "--new-id and --plan are for NEW"),
-        (("{new}", "--to", "{query}", "--apply"), "go with --in-place"),
+        (("{new}", "--to", "{query}", "--apply"), "need --in-place"),
         (("{new}", "--to", "{query}", "--engine", "spark", "--plan"), "leave it out with --in-place and --plan"),
-        (("{new}", "--to", "{query}", "--master", "local"), "--master and --conf are for --engine spark"),
+        (("{new}", "--to", "{query}", "--master", "local"), "--master and --conf need --engine spark"),
         (("--undo", "b", "--jobs", "2"), "--undo restores everything"),
         (("--undo", "b", "--to", "{query}"), "--undo restores everything"),
         (("{new}", "--to", "{query}", "--map-source", "x"), "write it as OLD=NEW"),
@@ -251,6 +251,7 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf, describe: Desc
         "sources[]",
         "columns[]",
         "in_sinks[]",  # of a change in place that goes back
+        "newer[]",  # of a Spark that is newer than all that ckpt knows
         "rows",
         "says",
     }
@@ -360,7 +361,7 @@ def test_columns_have_a_verdict_each_and_new_ones_are_empty(ckpt: Ckpt, tmp_path
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ((), 3, "sum(v) may be value_sum of the state, or new"),
+        ((), 3, "sum(v) may be value_sum of the state, or a new one"),
         (("--map-column", "value_sum"), 2, "--map-column: write OLD=NEW, with state columns"),
         (
             (*FIRST, "--map-column", "value_sum=value_x"),
@@ -386,7 +387,7 @@ def test_columns_stay_while_a_batch_is_planned(ckpt: Ckpt, tmp_path: Path) -> No
     checkpoint = SAMPLES / "aggregation-killed-changelog-4.3"
     run = ckpt("evolve", checkpoint, tmp_path / "new", "--to", query, "--from-query", old, "-o", "json")
     assert run.exit_code == 3
-    assert "is planned and not committed, and columns of operator 0 change" in run.json()["refused"]
+    assert "is planned but not committed, and columns of operator 0 change" in run.json()["refused"]
 
 
 @pytest.mark.parametrize(

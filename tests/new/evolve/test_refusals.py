@@ -178,7 +178,7 @@ def test_in_place_the_reason_is_what_preflight_found(folder: Path, tmp_path: Pat
         query.write(str(tmp_path / f"{name}.json"))
     both = ("--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
     reason = refusal(ask(*map(str, ("evolve", found.checkpoint, "--in-place", *both))))
-    assert "output mode Update, in the checkpoint Append" in (reason or "")
+    assert "output mode Update, but Append in the checkpoint" in (reason or "")
 
 
 @pytest.mark.parametrize("where", ["new", "guided"])

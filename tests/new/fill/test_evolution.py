@@ -42,9 +42,9 @@ def test_a_wider_type_has_the_same_values(kind: Json, given: Any, found: list[An
 @pytest.mark.parametrize(
     ("kind", "given", "told"),
     [
-        ("integer", pa.array([1, 2**31]), "value has a value that integer does not have: 2147483648"),
-        ("float", pa.array([0.1]), "value is of the Arrow type double, and Spark's type is float"),
-        ("double", pa.array([2**53 + 1]), "value is of the Arrow type int64, and Spark's type is double"),
+        ("integer", pa.array([1, 2**31]), "value has a value that does not fit integer: 2147483648"),
+        ("float", pa.array([0.1]), "value has the Arrow type double, but Spark's type is float"),
+        ("double", pa.array([2**53 + 1]), "value has the Arrow type int64, but Spark's type is double"),
         ("decimal(4,2)", pa.array([Decimal("123.25")]), "value has a value that"),
         ("decimal(14,1)", pa.array([Decimal("1.25")]), "value has a value that"),
     ],

@@ -185,13 +185,13 @@ ROW: dict[str, Any] = {"key_key": [1, 2], "value_count": [1, 1], "value_sum": [5
     [
         ({**ROW, "key_key": [7, 7]}, "operator 0, row 2: its key is that of row"),
         ({**ROW, "value_count": [1, None]}, "row 2: value_count is NULL, but must not be"),
-        ({**ROW, "value_count": ["1", "2"]}, "value_count is of the Arrow type string, and Spark's type is long"),
-        ({**ROW, "value_count": [1.0, 2.0]}, "value_count is of the Arrow type double"),
+        ({**ROW, "value_count": ["1", "2"]}, "value_count has the Arrow type string, but Spark's type is long"),
+        ({**ROW, "value_count": [1.0, 2.0]}, "value_count has the Arrow type double"),
         ({"key_key": [1], "value_count": [1]}, "the column value_sum is missing"),
-        ({**ROW, "value_max": [1, 1]}, "the column value_max is not a column of the state"),
+        ({**ROW, "value_max": [1, 1]}, "the column value_max is not in the state"),
         (
             {**ROW, "value_sum": pa.array([1, 2**64 - 1], pa.uint64())},
-            "row 2: value_sum has a value that long does not",
+            "row 2: value_sum has a value that does not fit long",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_a_join_never_guesses_whether_a_row_was_joined(tmp_path: Path) -> None:
     left = given["operator 0, left side"]
     new = left.slice(0, 1).set_column(2, "value_left_value", pa.array([777]))
     more = pa.concat_tables([left, new])
-    with pytest.raises(CkptError, match=r"left side, row 31: it is unknown whether it was joined already"):
+    with pytest.raises(CkptError, match=r"left side, row 31: it is unknown whether it was already joined"):
         ckpt.write_state({**given, "operator 0, left side": more}, str(tmp_path / "new"), like=like)
     told = more.append_column("matched", pa.array([None] * len(left) + [True]))
     made = ckpt.write_state({**given, "operator 0, left side": told}, str(tmp_path / "new"), like=like)
@@ -258,7 +258,7 @@ def test_what_the_flat_shape_does_not_say_is_not_guessed(tmp_path: Path) -> None
     empty = table.set_column(1, "value_groupState_rows", pa.array([1, None], pa.int64()))
     empty = empty.set_column(2, "value_groupState_last", pa.array(["x", None]))
     like = str(SAMPLES / "pandas-with-state-changelog-4.2")
-    with pytest.raises(CkptError, match=r"row 2: the flat shape does not say of value.groupState .* shape raw"):
+    with pytest.raises(CkptError, match=r"row 2: the flat shape does not show of value.groupState .* shape raw"):
         ckpt.write_state({"operator 0": empty}, str(tmp_path / "new"), like=like)
 
 
@@ -285,18 +285,18 @@ def again(export: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (edit(MANIFEST, batch=3), "has the state of batch 3, and the newest committed batch of"),
+        (edit(MANIFEST, batch=3), "has the state of batch 3, but the newest committed batch of"),
         (edit(f"operator-0/{MANIFEST}", planned_ms=5), "has the state of a different batch 9:"),
         (edit(MANIFEST, query_id="another"), "is from a different query than"),
         (edit(f"operator-0/{MANIFEST}", shape="initial-state"), "has the shape initial-state"),
         (lambda export: (export / "operator-0/_delta_log").mkdir(), "is not a Delta table that deltalake reads"),
-        (lambda export: (export / "operator-0/day=1").mkdir(), "there is day=1 in it"),
-        (lambda export: (export / "operator-0/rows.csv").write_text("key\n1\n"), "there is rows.csv in it"),
+        (lambda export: (export / "operator-0/day=1").mkdir(), "it contains day=1"),
+        (lambda export: (export / "operator-0/rows.csv").write_text("key\n1\n"), "it contains rows.csv"),
         (cut, "cannot be read as Parquet"),
         (again, "twice.parquet: its key is that of row"),
         (
             lambda export: shutil.rmtree(export / "operator-0"),
-            "the folder operator-0, which its _ckpt_export.json names, is missing",
+            "the folder operator-0 is missing, but its _ckpt_export.json names it",
         ),
         (shutil.rmtree, "does not exist"),
     ],
@@ -398,7 +398,7 @@ def test_times_without_a_zone_are_in_utc(unit: str, tmp_path: Path) -> None:
     if unit == "ns":
         numbers = pa.array([time + 1 for time in table.column("key_window_start").cast(pa.int64()).to_pylist()])
         parquet.write_table(table.set_column(0, "key_window_start", numbers.cast(pa.timestamp("ns"))), file)
-        with pytest.raises(CkptError, match=r"row 1, .*key_window_start has a value that timestamp does not have"):
+        with pytest.raises(CkptError, match=r"row 1, .*key_window_start has a value that does not fit timestamp"):
             ckpt.import_state(str(to), str(tmp_path / "other"), like=str(sample))
 
 

@@ -178,7 +178,7 @@ def test_a_condition_is_true_or_not(condition: str, kept: list[bool]) -> None:
         ("i = '\udcff'", "it is empty, or has characters that are not valid text"),
         ("i = ?", "where"),
         ("NOT (" * 2000 + "o" + ")" * 2000, "where"),
-        ("i", "has type BIGINT, and is not a condition"),
+        ("i", "has type BIGINT, but it must be a condition"),
         ("i > n", "Cannot compare"),
         ("upper(i, 2) = 'x'", "No function matches"),
         ("abs(DISTINCT i) > 1", "DISTINCT"),
@@ -252,7 +252,7 @@ def test_an_operator_without_such_a_column_keeps_all(ckpt: Ckpt, tmp_path: Path)
 
 def test_a_join_is_judged_by_key(ckpt: Ckpt, tmp_path: Path) -> None:
     words = ("rewrite", SAMPLES / "join-changelog-4.2", tmp_path / "new", "--plan", "--where", "key_field0=1")
-    assert ckpt(*words).stdout.count("each key is judged by the condition") == 2
+    assert ckpt(*words).stdout.count("the condition is checked for each key") == 2
     assert {one["judged"] for one in ckpt(*words, "-o", "json").json()["units"]} == {"key"}
 
 
@@ -279,7 +279,7 @@ def test_not_both(ckpt: Ckpt, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text('{"key": 1}')
     words = ("--where", "key_key = 1", "--drop-keys", tmp_path / "keys")
     run = ckpt("rewrite", SAMPLES / "aggregation-hdfs-4.2", tmp_path / "new", *words)
-    assert (run.exit_code, run.refusal()) == (2, "ckpt: --where or --drop-keys: not both")
+    assert (run.exit_code, run.refusal()) == (2, "ckpt: --where and --drop-keys exclude each other")
 
 
 def test_without_the_extra_it_says_which(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_a_value_is_left_out_as_spark_compares_it(
 
 def test_a_column_that_may_be_either_of_two_is_refused() -> None:
     kinds = [("a", struct_of([("b", "long")])), ("a_b", "long"), ("c", "long")]
-    with pytest.raises(ckpt.UsageError, match="two columns of the key are called a_b"):
+    with pytest.raises(ckpt.UsageError, match="two key columns are called a_b"):
         choose_dropping(kinds, [{"a_b": "1"}])
     assert choose_dropping(kinds, [{"c": "1"}]).values
 

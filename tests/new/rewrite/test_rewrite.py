@@ -246,7 +246,7 @@ def test_versions_that_cannot_start_the_new_checkpoint_are_named_and_asked_about
 ) -> None:
     words = ("rewrite", SAMPLES / sample, tmp_path / "new", "--format-version", "2")
     for run in (ckpt(*words, "--plan"), ckpt(*words)) if stopped else ():
-        said = "Spark 4.0 can start the old checkpoint, and not the new one: --accept-fewer-versions accepts that"
+        said = "Spark 4.0 can start the old checkpoint, but not the new one: --accept-fewer-versions accepts that"
         assert (run.exit_code, said in " ".join(run.stdout.split())) == (3, True)
         assert not (tmp_path / "new").exists()
     accept = ("--accept-fewer-versions",) if stopped else ()
@@ -300,6 +300,6 @@ def test_a_key_in_a_partition_that_is_not_its_own_is_not_taken_along(
     damaged = copy_of(sample)
     shutil.rmtree(damaged / "state/0/1", ignore_errors=True)
     shutil.copytree(damaged / "state/0/0", damaged / "state/0/1")
-    with pytest.raises(ckpt.CkptError, match=r"state/0/1 .* keys that Spark looks for in other partitions"):
+    with pytest.raises(ckpt.CkptError, match=r"state/0/1 .* keys are in partitions where Spark does not look for them"):
         ckpt.rewrite(str(damaged), str(tmp_path / "new"), partitions=3)
     assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]

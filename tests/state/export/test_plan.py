@@ -111,8 +111,8 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "where to? Name --to or --table"),
-        (["--to", "x", "--table", "y"], "--to and --table"),
+        ([], "no target: name --to or --table"),
+        (["--to", "x", "--table", "y"], "give --to or --table, not both"),
         (
             ["--plan", "--batch", "99"],
             "there is no batch 99 to read; operator 0: batches 0 to 9 can be read: --batch 9",
@@ -142,7 +142,7 @@ def test_what_makes_no_sense_is_bad_usage(words: list[str], says: str, ckpt: Ckp
 def test_a_choice_has_to_be_made_and_is_named(ckpt: Ckpt) -> None:
     result = ckpt("export-state", "sample_checkpoints/join-hdfs-3.5", "--plan")
     assert result.exit_code == 2
-    assert "which one? --operator 0 --side left, --operator 0 --side right; or --all-units" in result.refusal()
+    assert "choose one: --operator 0 --side left, --operator 0 --side right; or --all-units" in result.refusal()
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_reasons_of_settings_fit_the_checkpoint(ckpt: Ckpt) -> None:
             ("1", "the names of its state files contain no unique ids, which a session set to 2 looks for")
         ],
         "aggregation-format2-4.2": [
-            ("2", "the names of its state files contain unique ids, which a session set to 1 does not find")
+            ("2", "the names of its state files contain unique ids, so a session set to 1 does not find them")
         ],
     }
 

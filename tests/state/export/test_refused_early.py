@@ -39,16 +39,16 @@ def test_targets_and_types(tmp_path: Path) -> None:
         return [AGGREGATION, "--to", str(tmp_path / name)]
 
     cases = {
-        "exists already: --mode overwrite replaces it": to("exported"),
+        "already exists: --mode overwrite replaces it": to("exported"),
         "photos exists and is not an export, so it is not overwritten": [*to("photos"), *over],
         "photos exists and is not an export": to("photos"),
         "file exists and is not an export": [*to("file"), *over],
         "file is a file, so nothing can be written below it": to("file/below"),
-        "--to file:/: write below a folder": [AGGREGATION, "--to", "/"],
+        "--to file:/: write into a folder below it": [AGGREGATION, "--to", "/"],
         "column key (struct): use --shape flat or --format parquet": [*to("free"), "--format", "csv", *raw],
         "column value (void): use --shape flat": ["sample_checkpoints/dedup-hdfs-4.0", "--to", free, *raw],
         "never exports into a checkpoint": [AGGREGATION, "--to", f"{AGGREGATION}/state/out"],
-        "which one?": ["sample_checkpoints/join-hdfs-3.5", "--to", free],
+        "choose one: ": ["sample_checkpoints/join-hdfs-3.5", "--to", free],
     }
     told = refusals(list(cases.values()))
     assert [says for says, refusal in zip(cases, told, strict=True) if says not in refusal] == [], told
@@ -105,5 +105,7 @@ def test_a_remote_target_is_looked_at_through_ckpts_own_door(memory_uri: Upload,
 def test_a_remote_target_that_cannot_be_looked_at_is_said_so(ckpt: Ckpt) -> None:
     result = ckpt("export-state", AGGREGATION, "--engine", "spark", "--to", "unheard-of://host/out", "--plan")
     assert result.exit_code == 0
-    assert result.stderr.startswith("ckpt: --to is checked only when Spark runs: unheard-of://")
+    assert result.stderr.startswith(
+        "ckpt: --to is checked only when Spark runs: ckpt and fsspec do not know unheard-of://"
+    )
     assert result.stderr.count("\n") == 1

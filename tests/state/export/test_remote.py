@@ -79,7 +79,7 @@ def check(upload: Any, target: str, options: dict[str, str], export: Export, cop
     for run in told[: 2 * len(SAMPLES)]:
         assert run.exit_code == 0, run.stderr
     planned, replaced, failed, kept = told[2 * len(SAMPLES) :]
-    assert (planned.exit_code, f"{target}/changelog exists already" in planned.refusal()) == (2, True)
+    assert (planned.exit_code, f"{target}/changelog already exists" in planned.refusal()) == (2, True)
     assert replaced.exit_code == 0, replaced.stderr
     for run in (failed, kept):
         assert (run.exit_code, "failed in Spark" in run.refusal()) == (3, True)

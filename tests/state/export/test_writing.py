@@ -68,7 +68,7 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, spark: Any, tmp_p
     assert ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target, "--batch", "2").exit_code == 0
     again = ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target)
     assert again.exit_code == 2
-    assert "exists already: --mode overwrite replaces it" in again.refusal()
+    assert "already exists: --mode overwrite replaces it" in again.refusal()
     assert json.loads((target / "_ckpt_export.json").read_text())["batch"] == 2
     over = ckpt("export-state", "--engine", "spark", SAMPLE, "--to", target, "--mode", "overwrite")
     assert over.exit_code == 0, over.stderr
@@ -148,7 +148,7 @@ def test_a_table(ckpt: Ckpt, spark: Any, copy_of: CopyOf) -> None:
         assert spark.table(name).count() == 14
         again = ckpt("export-state", "--engine", "spark", SAMPLE, "--table", name)
         assert again.exit_code == 2
-        assert f"--table {name} exists already: --mode overwrite replaces it" in again.refusal()
+        assert f"--table {name} already exists: --mode overwrite replaces it" in again.refusal()
         failed = ckpt(
             "export-state", "--engine", "spark", damaged, "--batch", "4", "--table", name, "--mode", "overwrite"
         )

@@ -106,7 +106,7 @@ def test_what_is_there_is_replaced_only_when_asked(ckpt: Ckpt, tmp_path: Path) -
     words = ["export-state", SAMPLE, "--engine", "native", "--to", to]
     assert ckpt(*words, "--batch", "2").exit_code == 0
     again = ckpt(*words)
-    assert (again.exit_code, "exists already: --mode overwrite replaces it" in again.refusal()) == (2, True)
+    assert (again.exit_code, "already exists: --mode overwrite replaces it" in again.refusal()) == (2, True)
     over = ckpt(*words, "--mode", "overwrite")
     assert over.exit_code == 0, over.stderr
     assert json.loads((to / "_ckpt_export.json").read_text())["batch"] == 9

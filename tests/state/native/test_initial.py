@@ -54,5 +54,5 @@ def test_arrays_are_in_order(sample: str) -> None:
 
 
 def test_one_operator_at_a_time() -> None:
-    with pytest.raises(UsageError, match=r"one operator at a time: `operator=0` \(stateStoreSave\), `operator=1`"):
+    with pytest.raises(UsageError, match=r"choose one operator: `operator=0` \(stateStoreSave\), `operator=1`"):
         ckpt.read_state_arrow(str(SAMPLES / "dedup-aggregation-hdfs-4.2"), shape="initial-state")

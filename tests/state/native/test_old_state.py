@@ -30,7 +30,7 @@ def test_state_without_a_schema_is_counted(sample: str, copy_of: CopyOf, ckpt: C
     _without_codec(old)
     shown = ckpt("state", "show", old, "--operator", "0", *(("--side", "left") if "join" in sample else ()))
     assert shown.exit_code == 3
-    assert "Spark before 3.1 wrote this state, without a schema" in shown.stderr
+    assert "Spark before 3.1 wrote this state without a schema" in shown.stderr
     assert "`ckpt state count`" in shown.stderr
     assert ckpt("state", "count", old).exit_code == 0
 

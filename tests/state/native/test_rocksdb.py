@@ -108,7 +108,7 @@ def test_a_full_disk_has_one_line(fails: str, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(tempfile if fails == "mkdtemp" else Path, fails, full)
     with pytest.raises(
-        CkptError, match=r"^the temporary folder .*: No space left on device; TMPDIR names another one$"
+        CkptError, match=r"^the temporary folder .*: No space left on device; set TMPDIR to another one$"
     ):
         ckpt.read_state_arrow(str(SAMPLES / "aggregation-rocksdb-4.2"))
 

@@ -162,7 +162,7 @@ def test_what_makes_no_sense_is_refused(words: tuple[str, ...], says: str, ckpt:
 def test_several_units_are_named(ckpt: Ckpt) -> None:
     result = ckpt("state", "show", SAMPLES / "join-hdfs-3.5")
     assert result.exit_code == 2
-    assert result.refusal().endswith("which one? --operator 0 --side left, --operator 0 --side right")
+    assert result.refusal().endswith("choose one: --operator 0 --side left, --operator 0 --side right")
 
 
 def test_no_limit_below_one() -> None:

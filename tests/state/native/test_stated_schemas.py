@@ -105,7 +105,7 @@ def test_a_join_of_spark_2_is_read_exported_and_rewritten(tmp_path: Path, ckpt: 
 )
 def test_other_columns_than_those_stored_are_refused(value: dict[str, str], tmp_path: Path) -> None:
     schema = stated(tmp_path, {**COUNTS, "value": value})
-    with pytest.raises(Undecodable, match=r"the schema that was given: .*value"):
+    with pytest.raises(Undecodable, match=r"the given schema: .*value"):
         ckpt.read_state_arrow(str(OLD), schema=schema)
 
 

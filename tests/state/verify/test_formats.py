@@ -67,7 +67,7 @@ def test_every_checksum_of_rocksdb_is_known(kind: int) -> None:
     _check(bytes(data))
     for newer in (6, 7, 8):
         data[-12] = newer
-        with pytest.raises(UnknownTable, match=f"version {newer}, which ckpt does not know"):
+        with pytest.raises(UnknownTable, match=f"its format version {newer} is unknown to ckpt"):
             _check(bytes(data))
 
 
