@@ -46,7 +46,7 @@ _IN_DELTA = (
     "column-dropped",
 )
 _IN_FILES = ("log-from-5", "created-again", "older-copy", "updated", "column-renamed")
-_LENIENT = [("expired", state) for state in STATES] + [(f"recreated with {n}", "committed") for n in (4, 30)]
+_LENIENT = [("expired", state) for state in STATES] + [(f"created again with {n}", "committed") for n in (4, 30)]
 CASES = [
     *(f"delta to delta: {incident}, {state}" for incident in _IN_DELTA for state in STATES),
     *(f"delta to parquet: {incident}, {state}" for incident in _IN_FILES for state in STATES),

@@ -32,7 +32,7 @@ READ, LAST, NEXT = rows(0, 1), rows(2), rows(3)  # before the newest batch, in i
 CREATED, REWRITTEN = rows(100, 101), rows(7, 8)
 NEW = rows(*LATER)  # which come when all is done
 
-_BEFORE_IT = "Only a batch query can read the unread rows before that version"
+_BEFORE_IT = "before that version .*by a batch query|only a batch query can read the unread rows before that version"
 _SINCE_THE_CHANGE = {
     "committed": (READ | LAST, _BEFORE_IT),
     "written": (READ | LAST, _BEFORE_IT),
@@ -87,9 +87,9 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
         "unwritten": (READ | CREATED, "the sink has of the old one stays there|rows of the old table stay in the sink"),
     },
     "older-copy": {
-        "committed": (READ | LAST, "reads everything written from now on"),
-        "written": (READ | LAST, "reads everything written from now on"),
-        "unwritten": (READ, "reads everything written from now on"),
+        "committed": (READ | LAST, "reads (everything|what is) written from now on"),
+        "written": (READ | LAST, "reads (everything|what is) written from now on"),
+        "unwritten": (READ, "reads (everything|what is) written from now on"),
     },
     "older-copy-goes-on": {
         "committed": (READ | LAST | rows(6) | REWRITTEN, "to read version 2 as it is now"),

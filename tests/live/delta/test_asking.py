@@ -71,7 +71,7 @@ def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt)
     given = ["--sources", "--source-options", f"0.path={place}"]
     run = ckpt("inspect", checkpoint, *given)
     assert run.exit_code == 0
-    assert "now: the table has versions 0 to 2; 2 files with 12 rows wait to be read" in " ".join(run.stdout.split())
+    assert "now: the table has versions 0 to 2; unread: 2 files with 12 rows" in " ".join(run.stdout.split())
     (source,) = ckpt("inspect", checkpoint, *given, "-o", "json").json()["sources"]
     live = source["live"]
     assert (live["unit"], live["waiting"], live["rows"], live["lost"]) == ("files", 2, 12, 0)
@@ -113,7 +113,7 @@ def test_a_damaged_log_is_one_line(text: str, checkpoint: Path, tmp_path: Path) 
 def test_an_option_with_rules_of_its_own_is_not_judged(checkpoint: Path, tmp_path: Path) -> None:
     options = {"path": str(table(tmp_path / "t", [], [])), "readChangeFeed": "true"}
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: options})
-    assert source.not_asked == "with the option readchangefeed Delta has rules that ckpt does not know"
+    assert source.not_asked == "with the option readchangefeed, Delta has rules that ckpt does not know"
 
 
 def test_a_change_feed_of_another_table_stops_a_start(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:

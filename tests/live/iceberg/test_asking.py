@@ -87,7 +87,7 @@ def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt)
     given = ["--sources", "--source-options", f"0.path={place}"]
     run = ckpt("inspect", checkpoint, *given)
     assert run.exit_code == 0
-    said = "now: the table has 5 snapshots up to 5; 2 files with 20 rows wait to be read"
+    said = "now: the table has 5 snapshots up to 5; unread: 2 files with 20 rows"
     assert said in " ".join(run.stdout.split())
     document = ckpt("inspect", checkpoint, *given, "-o", "json").json()
     assert contract.disagreements(document) == []
@@ -138,7 +138,7 @@ def test_damaged_metadata_is_one_line(text: str, checkpoint: Path, tmp_path: Pat
 @pytest.mark.parametrize("option", ["branch", "tag", "snapshot-id", "async-micro-batch-planning-enabled"])
 def test_an_option_with_rules_of_its_own_is_not_judged(option: str, checkpoint: Path, tmp_path: Path) -> None:
     (source,) = ask_sources(open_checkpoint(str(checkpoint)), {0: {"path": str(tmp_path), option: "x"}})
-    assert source.not_asked == f"with the option {option} Iceberg has rules that ckpt does not know"
+    assert source.not_asked == f"with the option {option}, Iceberg has rules that ckpt does not know"
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_words_that_are_no_options(word: str) -> None:
 @pytest.mark.parametrize(
     ("sample", "words", "refusal"),
     [
-        ("kafka-4.2", ["--source-options", "0.subscribe=a"], "--source-options is for --sources"),
+        ("kafka-4.2", ["--source-options", "0.subscribe=a"], "--source-options needs --sources"),
         ("kafka-4.2", ["--sources"], "0.kafka.bootstrap.servers=HOST:PORT"),
         ("kafka-4.2", ["--sources", "--source-options", "1.subscribe=a"], "has no source 1"),
         ("kafka-4.2", ["--sources", "--source-options", "0.subscribe=a"], "needs kafka.bootstrap.servers"),

@@ -233,7 +233,7 @@ def _other_json(table: Path) -> None:
     [
         (_two_of_one_number, "2 metadata files have the number 7"),
         (_of_two_catalogs, "of a Hadoop table and of another catalog"),
-        (_hint_ahead, "names version 99, which is not there"),
+        (_hint_ahead, "names version 99, which does not exist"),
         (_cut, "JSON"),
         (_no_text, "is not UTF-8"),
         (_half_packed, "cannot be unpacked"),

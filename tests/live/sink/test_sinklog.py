@@ -86,7 +86,7 @@ def test_a_batch_that_the_table_lacks_below_later_ones(ckpt: Ckpt, copy_of: Copy
     run = ckpt("inspect", checkpoint, "--sink", place, "-o", "json")
     (finding,) = [one for one in run.json()["findings"] if one["code"] == "CKPT412"]
     assert (run.exit_code, run.json()["sink"]["lacks"]) == (1, [3, 3])
-    assert "has no batch 3, though committed here, and has batch 5" in finding["detail"]
+    assert "lacks the committed batch 3, but has batch 5" in finding["detail"]
     assert "RESTORE the table to its version after batch 2" in finding["remedy"]
     assert "--batch 2 --new-id" in finding["remedy"]
 

@@ -265,7 +265,7 @@ def test_versions_that_cannot_start_the_new_checkpoint_are_named_and_asked_about
     ("sample", "words", "told"),
     [
         ("tws-rocksdb-4.2", ("--provider", "hdfs"), "column families"),
-        ("aggregation-hdfs-4.2", ("--format-version", "2"), "RocksDB only"),
+        ("aggregation-hdfs-4.2", ("--format-version", "2"), "only RocksDB supports"),
         ("aggregation-hdfs-4.2", ("--partitions", "2147483647"), "2,147,483,647 partitions"),
     ],
 )
