@@ -24,12 +24,12 @@ from ckpt.live.tables import describe_counts
 from ckpt.model import Json
 from ckpt.storage import open_storage
 
-Place: TypeAlias = str | datetime
+Position: TypeAlias = str | datetime
 """``earliest``, ``latest``, or a time."""
 
 
-def find_place(to: Json | datetime) -> Place | None:
-    """Find the place that somebody typed; None: it is none, but an offset."""
+def find_position(to: Json | datetime) -> Position | None:
+    """Find the position that somebody typed; None: it is none, but an offset."""
     if not isinstance(to, str):
         return to if isinstance(to, datetime) else None
     with suppress(UsageError):
@@ -37,8 +37,8 @@ def find_place(to: Json | datetime) -> Place | None:
     return None
 
 
-def ask_end(request: SourceRequest, to: Place, only: Sequence[str] = ()) -> RequestedEnd:
-    """Ask a source where a place is, ``only`` for some topics or partitions of Kafka; the others end where they did.
+def ask_end(request: SourceRequest, to: Position, only: Sequence[str] = ()) -> RequestedEnd:
+    """Ask a source where a position is; with ``only``, other topics or partitions of Kafka end where they did.
 
     At a time begins what is not older. Raises UsageError, SourceError, StorageError.
     """
@@ -68,23 +68,23 @@ def _ask_kafka(
     there = client.find_offsets(parts, at)
     late = [part for part in parts if there[part] < 0]
     shorter = [part for part in parts if now[part] > latest[part]]
-    said = [BOOK.text("kafka_asked", at=spelled)]
-    said += [BOOK.text("kafka_none_since", names=list_parts(late), at=spelled)] if late else []
-    said += [BOOK.text("kafka_shorter", names=list_parts(shorter))] if shorter else []
-    return RequestedEnd(write_sorted({**now, **there, **{part: latest[part] for part in late}}), said=tuple(said))
+    remarks = [BOOK.text("kafka_asked", at=spelled)]
+    remarks += [BOOK.text("kafka_none_since", names=list_parts(late), at=spelled)] if late else []
+    remarks += [BOOK.text("kafka_shorter", names=list_parts(shorter))] if shorter else []
+    return RequestedEnd(write_sorted({**now, **there, **{part: latest[part] for part in late}}), said=tuple(remarks))
 
 
 def _ask_delta(request: SourceRequest, offset: DeltaOffset, at: str | int, spelled: str) -> RequestedEnd:
     now = ask_delta(request)
     if isinstance(now, NotAsked):
         raise SourceError(now.reason)
-    version, said = now.first if at == "earliest" else now.latest + 1, list[Words]()
+    version, remarks = now.first if at == "earliest" else now.latest + 1, list[Words]()
     if isinstance(at, int):
         path = request.with_path()
         times = find_version_times(open_storage(path.path, path.path_storage_options))
         since = [number for number, ms in times.items() if ms >= at]
         version = min(since, default=version)
-        said = [] if since else [BOOK.text("delta_none_since", at=spelled, latest=now.latest)]
+        remarks = [] if since else [BOOK.text("delta_none_since", at=spelled, latest=now.latest)]
     read, files = max(offset.index, -1) + 1, list[FileNow]()
     for each in now.versions:  # those that are read again, or left out
         if each.version == offset.version:
@@ -93,5 +93,5 @@ def _ask_delta(request: SourceRequest, offset: DeltaOffset, at: str | int, spell
             files += each.files
     counts = describe_counts((1, file.rows) for file in files)
     end = replace(offset, table_id=now.table_id, version=version, index=offset.base_index, initial_snapshot=False)
-    asked = BOOK.text("delta_asked", at=spelled, version=version, counts=counts)
-    return RequestedEnd(write_offset(end), said=(asked, *said))
+    answer = BOOK.text("delta_asked", at=spelled, version=version, counts=counts)
+    return RequestedEnd(write_offset(end), said=(answer, *remarks))

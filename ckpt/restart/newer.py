@@ -17,7 +17,7 @@ _OF_VENDORS = "spark.databricks."  # of which Spark 3.5.4 records one, too
 
 
 def find_newer(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """What a checkpoint has that no known Spark writes: a newer one does, or the file is damaged."""
+    """List what no known Spark writes into a checkpoint: a newer one wrote it, or the file is damaged."""
     conf = recorded_settings_of(checkpoint) or {}
     values = (name for name, value in conf.items() if newer_value(name, value or ""))
     names = (*find_unknown_settings(checkpoint), *values)

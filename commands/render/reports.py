@@ -66,9 +66,9 @@ class Report(Generic[Record]):
 
     def whole_page(self) -> Page:
         """The page, with how each batch that was named by a time was found."""
-        page, said = self.page(), dict.fromkeys(batch.says for batch in _find_by_time(self, 5))
+        page, lines = self.page(), dict.fromkeys(batch.says for batch in _find_by_time(self, 5))
         end = next((i for i, part in enumerate(page, 1) if any(isinstance(block, Headline) for block in part)), 0)
-        return page_of(*page[:end], (Heading("Time", text) for text in said if end), *page[end:])
+        return page_of(*page[:end], (Heading("Time", text) for text in lines if end), *page[end:])
 
     def comment(self) -> Page:
         """For a pull request, whose readers want the outcome."""

@@ -43,7 +43,7 @@ from ckpt.formats.names import CompactibleLog
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
-from ckpt.live.ends import ask_end, find_place
+from ckpt.live.ends import ask_end, find_position
 from ckpt.live.kind import SourceRequest
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
@@ -210,26 +210,27 @@ def offsets_set(
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and (to is None) != bool(shift):
         raise UsageError.of("name the start of the next batch with {--to} or {--shift}, not both")
-    place = find_place(to)
-    if only and place is None:
+    position = find_position(to)
+    if only and position is None:
         raise UsageError.of("{--only} goes with {--to=earliest}, {--to=latest} or a time")
     value = None if isinstance(to, datetime) else to
-    if isinstance(value, str) and place is None:
+    if isinstance(value, str) and position is None:
         value = parse_json(value, words("{--to}"))
     new = to if to is None or isinstance(to, str) else json.dumps(to, default=str)
     request = call("offsets_set").but(source=source, to=new, shift=tuple(shift) or None)
 
     def ask(checkpoint: Checkpoint, views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
-        if place is not None:
+        if position is not None:
             options = (source_options or {}).get(view.index, {})
-            return {view.index: ask_end(SourceRequest(checkpoint, view, options, storage_options or {}), place, only)}
+            asking = SourceRequest(checkpoint, view, options, storage_options or {})
+            return {view.index: ask_end(asking, position, only)}
         new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, words("{--to}"))
         return {view.index: new}
 
     def plan(storage: Storage) -> OffsetsPlan:
         planned = plan_offsets(OffsetsPlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
-        if place is not None and planned.moved:  # what is applied is what was shown
+        if position is not None and planned.moved:  # what is applied is what was shown
             planned = replace(planned, asked=request.but(to=planned.moved[0].new.text))
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 

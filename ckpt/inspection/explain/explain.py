@@ -287,8 +287,8 @@ def _find_contradictions(line: str, queries: Iterable[str], checkpoint: Checkpoi
         yield f"the text belongs to query {' or '.join(named[:3])}, this checkpoint to {checkpoint.query_id}"
     folders = dict.fromkeys(_FOLDER.findall(line))
     moved = checkpoint.state.moved_schemas if checkpoint.state else ()
-    places = (checkpoint.uri, *(path.rpartition(f"/{STATE}/")[0] for path in moved))
-    if folders and not any(_may_be_same(folder, place) for folder in folders for place in places):
+    locations = (checkpoint.uri, *(path.rpartition(f"/{STATE}/")[0] for path in moved))
+    if folders and not any(_may_be_same(folder, location) for folder in folders for location in locations):
         yield f"the text names {next(iter(folders))}, which is another path"
     batches, here = {int(number or other) for number, other in _BATCH.findall(line)}, checkpoint.offsets.ids
     if batches and here and not any(min(here) - 1 <= batch <= max(here) + 1 for batch in batches):
