@@ -74,10 +74,10 @@ def test_the_smaller_of_two_packages_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says", "extra"),
     [
-        (("--format", "delta"), "the format delta is left to Spark, and pyspark is not installed", "delta"),
+        (("--format", "delta"), "only Spark writes the format delta, and pyspark is not installed", "delta"),
         (("--format", "delta", "--engine", "spark"), "pyspark is not installed", "delta"),
-        (("--format", "json"), "the format json is left to Spark, and pyspark is not installed", "spark"),
-        (("--changes-from", "3"), "changes are left to Spark, and pyspark is not installed", "spark"),
+        (("--format", "json"), "only Spark writes the format json, and pyspark is not installed", "spark"),
+        (("--changes-from", "3"), "only Spark exports changes, and pyspark is not installed", "spark"),
         (("--engine", "spark"), "pyspark is not installed", "spark"),
     ],
 )

@@ -154,7 +154,7 @@ def _spell_none_runs(forecasts: Sequence[Forecast], which: str, but: str, cause:
         by_option = f"with failOnDataLoss, its default; with failOnDataLoss=false it runs batch {again} again"
         return f"Will not restart {by_option}{but}{_after_colon(cause)}"
     if outcomes <= {Outcome.UNKNOWN}:
-        return f"The outcome of a start is unknown{but}{_after_colon(cause)}"
+        return f"Unknown outcome{but}{_after_colon(cause)}"
     how = ", as far as ckpt can tell" if Outcome.UNKNOWN in outcomes else ""
     if outcomes == {Outcome.FAILS_IN_BATCH} and not cause:
         how = f": batch {batches[0]} fails while it runs"

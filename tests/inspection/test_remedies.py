@@ -274,13 +274,13 @@ def test_a_start_that_is_unknown_is_explained(ckpt: Ckpt) -> None:
 @pytest.mark.parametrize("words", [["inspect"], ["repair"], ["rewind", "--to-batch", 3], ["skip"]], ids=lambda w: w[0])
 @pytest.mark.parametrize("sample", some_quick([damage.name for damage in DAMAGED], 6))
 def test_the_next_step_is_never_the_command_that_says_so(sample: str, words: list[object], ckpt: Ckpt) -> None:
-    """But where a file is to be put back before."""
+    """But where a file is to be restored before."""
     checkpoint = f"sample_checkpoints/{sample}"
     advice = ckpt(words[0], checkpoint, *words[1:]).stdout.split("\nNext")[1]
     typed = " ".join(map(str, ["ckpt", words[0], checkpoint, *words[1:]]))
     lines = [line.strip() for line in advice.splitlines()]
     if typed in lines or f"{typed} again." in lines:
-        assert "put" in advice.lower().split(typed)[0]
+        assert "restore" in advice.lower().split(typed)[0]
 
 
 def test_offsets_that_were_edited_back_are_rewound(ckpt: Ckpt, copy_of: CopyOf) -> None:

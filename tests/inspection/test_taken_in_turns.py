@@ -182,4 +182,4 @@ def test_a_prune_says_in_english_that_the_start_is_unknown(ckpt: Ckpt, tmp_path:
     (checkpoint / "offsets" / ".2.11111111-1111-4111-8111-111111111111.tmp").touch()
     os.utime(checkpoint / "offsets" / ".2.11111111-1111-4111-8111-111111111111.tmp", (0, 1_600_000_000))
     page = ckpt("prune", checkpoint).stdout
-    assert "afterwards: the outcome of a start is unknown" in " ".join(page.split())
+    assert "afterwards: unknown outcome" in " ".join(page.split())

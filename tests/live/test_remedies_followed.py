@@ -42,7 +42,7 @@ _SINCE_THE_CHANGE = {
 
 def _gone(which: str) -> str:
     """As it is said of versions that are gone, now and in what was recorded."""
-    return f"added by {which} are no longer known|{which} added (is|are) no longer known, and (is|are) left out"
+    return f"added by {which} are (no longer known|unknown now)|{which} added (is|are) no longer known, and (is|are) left out"
 
 
 IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
@@ -172,7 +172,7 @@ def test_rows_of_a_topic(found: dict[str, Answer]) -> None:
 
 def said_to_be_lost(answer: dict[str, Any]) -> bool:
     """Whether the remedy told that rows of the planned batch, which are gone from the topic, are lost."""
-    return re.search("gone for good|leaves? out batch 1", answer["remedy"], re.IGNORECASE) is not None
+    return re.search("gone for good|leaves? out batch 1|are lost", answer["remedy"], re.IGNORECASE) is not None
 
 
 AS_ASKED = {

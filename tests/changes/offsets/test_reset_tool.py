@@ -14,7 +14,7 @@ from tests.support.services.maven import jars
 
 pytestmark = pytest.mark.service
 
-TOPIC, MINUTE = "places", 60_000
+TOPIC, MINUTE = "reset-tool", 60_000
 TIMES = {0: [*range(15), 14, *range(15, 29)], 1: [*range(10)]}  # minutes after the first record; two have the same
 READ = {0: 20, 1: 10}
 EARLIEST = {0: 5, 1: 0}

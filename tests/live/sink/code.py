@@ -226,8 +226,8 @@ class Writer:
 
 TWICE = "rows that it already has are then in it twice"
 UNDER_KEYS = (
-    "rows that it has already are written again under the same keys, with the values that the query has then, so no "
-    "key is in it twice"
+    "rows that it already has are written again under the same keys, with the query's current values, so no key is "
+    "in it twice"
 )
 LATER = "Until then, keys may have values of earlier batches"
 

@@ -131,7 +131,7 @@ def test_a_table_with_a_newer_snapshot_is_left_alone(
     monkeypatch.setattr("ckpt.changes.rewind.rewind.roll_back", late)
     how: Any = {"to_sink_version": orders.snapshots[KEPT - FIRST], "sink": PLACE, "restore_sink": True, "grace": 0}
     receipt = library.rewind(checkpoint, apply=True, replay="new", **how).receipt
-    assert "by now" in str(receipt.problem)
+    assert "the table now has" in str(receipt.problem)
     assert trace(checkpoint) == before
     assert len(orders.numbers) == NEWEST - FIRST + 2
 

@@ -171,7 +171,7 @@ def test_a_table_with_a_newer_version_is_left_alone(
     monkeypatch.setattr("ckpt.changes.rewind.rewind.restore_table", late)
     _, receipt = back(query, query.version_of(GOOD - 1), restore_sink=True, **NOW)
 
-    assert "by now" in receipt.problem
+    assert "the table now has" in receipt.problem
     assert trace(query.checkpoint) == before
     assert not list(tmp_path.glob("checkpoint.ckpt-backup-*"))
     assert query.numbers()[5] == 2

@@ -24,7 +24,7 @@ from tests.support.services.s3 import S3Server, s3a_jars
 def must_be_back(told: dict[str, Any], statement: str) -> None:
     assert told.pop("sent") > 0
     assert told.pop("statement").startswith(statement)
-    assert "by now" in told.pop("held")
+    assert "the table now has" in told.pop("held")
     assert told == {"problem": None, "once": True}
 
 

@@ -186,7 +186,9 @@ def test_a_row_that_each_has_counted_is_not_combined(spark: Any, tmp_path: Path)
         assert answer_to(spark, {**job, "tags": [tag], "checkpoint": str(tmp_path / name)}, tmp_path)["error"] is None
     query = parse_query(answer_to(spark, {**job, "do": "describe", "tags": ["a", "c"]}, tmp_path))
     both = [str(tmp_path / "first"), str(tmp_path / "second")]
-    with pytest.raises(CkptError, match="operator 1 with keys that several checkpoints have, and have passed to other"):
+    with pytest.raises(
+        CkptError, match="operator 1 with keys that are in several checkpoints, and have passed to other"
+    ):
         ckpt.merge(both, str(tmp_path / "new"), expect=query, combine=True)
 
 

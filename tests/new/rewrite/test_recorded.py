@@ -95,7 +95,7 @@ def test_a_start_as_the_page_says_commits_the_batch_of_a_query_with_ttl(spark: A
     parts = [str(tmp_path / name) for name in ("one", "two")]
     divide = partial(ckpt.split, str(copied), parts, where=["key_key < 2", "key_key >= 2"], plan=True)
     committed = f"commits/{newest}"
-    remedy = f"start the query once with trigger processingTime='1 hour', and stop it when {committed} is there"
+    remedy = f"start the query once with trigger processingTime='1 hour', and stop it when {committed} appears"
     assert remedy in str(divide().refused)
     (sample,) = [sample for sample in ALL if sample.name == "tws-rocksdb-4.2"]
     trigger = {"processingTime": "1 hour"}

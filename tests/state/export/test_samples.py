@@ -248,7 +248,7 @@ def test_changes_of_a_variable_and_of_a_store(spark: Any) -> None:
     ("sample", "words", "says"),
     [
         ("aggregation-rocksdb-4.2", {}, "without changelog checkpointing"),
-        ("join-changelog-4.2", {"store": None}, "which one"),
+        ("join-changelog-4.2", {"store": None}, "choose one"),
         ("aggregation-hdfs-4.2", {"first": 10}, "`changes_from=10`: the changes end at batch 9"),
     ],
 )

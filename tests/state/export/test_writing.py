@@ -254,7 +254,7 @@ def test_without_java(tmp_path: Path) -> None:
     done = run("export-state", "--engine", "spark", SAMPLE, "--to", "no", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert done.returncode == 3
     assert done.stderr == (
-        "ckpt: Spark needs Java, and there is none on the PATH: install Java 17 or later and set JAVA_HOME\n"
+        "ckpt: Spark needs Java, but the PATH has none: install Java 17 or later and set JAVA_HOME\n"
     )
 
 

@@ -178,7 +178,7 @@ def test_auto_plans_with_spark_what_is_left_to_it(ckpt: Ckpt, tmp_path: Path) ->
     native = ckpt(*words)
     assert (native.json()["engine"], native.stderr) == ("native", "")
     spark = ckpt(*words, "--format", "csv")
-    assert (spark.json()["engine"], spark.stderr) == ("spark", "ckpt: with Spark: the format csv is left to Spark\n")
+    assert (spark.json()["engine"], spark.stderr) == ("spark", "ckpt: with Spark: only Spark writes the format csv\n")
     conf = ckpt(*words, "--conf", "a=b")
     assert conf.json()["engine"] == "spark"
     assert ckpt(*words, "--engine", "spark").json()["engine"] == "spark"

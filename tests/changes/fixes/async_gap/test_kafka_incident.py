@@ -133,7 +133,7 @@ class Story:
     @property
     def unlogged_from(self) -> dict[str, int]:
         """Where the range begins of which the plan says that no log knows its end."""
-        (said,) = [text for text in self.plan["warnings"] if "no log says" in text]
+        (said,) = [text for text in self.plan["warnings"] if "no log shows" in text]
         batch = re.search(r"rows after the end of batch (\d+)", said, re.IGNORECASE)
         assert batch is not None
         assert int(batch[1]) == self.latest
