@@ -42,7 +42,8 @@ _SINCE_THE_CHANGE = {
 
 def _gone(which: str) -> str:
     """As it is said of versions that are gone, now and in what was recorded."""
-    return f"added by {which} are (no longer known|unknown now)|{which} added (is|are) no longer known, and (is|are) left out"
+    of_old = f"{which} added (is|are) no longer known, and (is|are) left out"
+    return f"added by {which} are (no longer known|unknown now)|{of_old}"
 
 
 IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {

@@ -160,6 +160,21 @@ def test_the_state_of_groups_has_no_timeout_where_none_was_kept(tmp_path: Path) 
     assert kept == sorted(({name: row[name] for name in row if name != timeout} for row in before), key=str)
 
 
+def test_a_field_of_groups_with_another_name_alone_keeps_its_values(tmp_path: Path) -> None:
+    (operator,) = ckpt.open_checkpoint(str(SAMPLES / GROUPS)).operators
+    renamed = json.loads(json.dumps(operator.stores[0].value_schema).replace('"last"', '"newest"'))
+
+    ckpt.evolve(str(SAMPLES / GROUPS), str(tmp_path / "new"), to=describe(GROUPS, values={"default": renamed}))
+
+    before, after = rows_of(str(SAMPLES / GROUPS)), rows_of(str(tmp_path / "new"))
+    assert before
+    assert [
+        {**row, "value": {**row["value"], "groupState": dict(zip(("rows", "newest"), state.values(), strict=True))}}
+        for row in before
+        for state in [row["value"]["groupState"]]
+    ] == after
+
+
 def test_preflight_names_a_variable_that_may_have_another_name() -> None:
     checkpoint = ckpt.open_checkpoint(str(SAMPLES / VARIABLES))
 
