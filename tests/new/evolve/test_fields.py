@@ -166,13 +166,8 @@ def test_a_field_of_groups_with_another_name_alone_keeps_its_values(tmp_path: Pa
 
     ckpt.evolve(str(SAMPLES / GROUPS), str(tmp_path / "new"), to=describe(GROUPS, values={"default": renamed}))
 
-    before, after = rows_of(str(SAMPLES / GROUPS)), rows_of(str(tmp_path / "new"))
-    assert before
-    assert [
-        {**row, "value": {**row["value"], "groupState": dict(zip(("rows", "newest"), state.values(), strict=True))}}
-        for row in before
-        for state in [row["value"]["groupState"]]
-    ] == after
+    before, after = json.dumps(rows_of(str(SAMPLES / GROUPS))), json.dumps(rows_of(str(tmp_path / "new")))
+    assert (after, "newest" in after) == (before.replace("last", "newest"), True)
 
 
 def test_preflight_names_a_variable_that_may_have_another_name() -> None:
