@@ -162,7 +162,7 @@ def test_preflight_asks_it(ckpt: Run, checkpoint: Path, tmp_path: Path) -> None:
     run = ckpt(
         "preflight", checkpoint, "--sources", "--source-options", f"0.feedFile={tmp_path / 'news'}", "-o", "json"
     )
-    assert "what source 0 has now: it has message 60 of news to message 80" in run.stdout
+    assert "current offsets of source 0: it has message 60 of news to message 80" in run.stdout
 
 
 FAULTY = (PLUGIN / "ckpt_feed.py").read_text()
