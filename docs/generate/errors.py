@@ -11,7 +11,7 @@ HEAD = """# Errors
 
 Written by `make docs` from `ckpt/inspection/explain/catalog.toml`; a test compares the two.
 `ckpt explain` finds these in a message or in a whole driver log ([how](explain.md)).
-The error classes are those of Spark 3.5 to 4.3, of its Kafka connector and of Delta, from their own lists.
+The error classes come from the lists of Spark 3.5 to 4.3, of its Kafka connector and of Delta.
 
 | says | means | findings |
 |---|---|---|
