@@ -54,7 +54,7 @@ class FieldPlanner:
             if fields_of(was) is not None and fields_of(kind) is not None:
                 inner = self.plan(was, kind, path if name in _WRAPPERS else label)
                 if inner is None and bare(was) != bare(kind):  # only names differ
-                    inner = tuple(ColumnOrigin(place) for place, _ in enumerate(named_fields(kind)))
+                    inner = tuple(ColumnOrigin(ordinal) for ordinal, _ in enumerate(named_fields(kind)))
                 origins.append(ColumnOrigin(source, fields=inner))
                 continue
             if not takes_values(kind, was):
