@@ -23,6 +23,12 @@ class Spark(StrEnum):
     V4_2 = "4.2"
     V4_3 = "4.3"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Spark | None":
+        """The version of a release: that of ``4.2.1`` is ``4.2``."""
+        minor = re.fullmatch(r"(\d+\.\d+)\.\d.*", str(value))
+        return next((version for version in cls if minor and version == minor[1]), None)
+
     def at_least(self, other: "Spark") -> bool:
         """Tell whether this version is ``other`` or a later one."""
         return self.rank >= other.rank

@@ -22,7 +22,7 @@ def inspect(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     run: RunOptions,
-    spark: options.SparkOption = None,
+    spark: options.ReleaseOption = None,
     progress: options.ProgressOption = Asked.BOTH,
     batches: options.BatchesOption = 10,
     deep: options.DeepOption = False,

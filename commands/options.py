@@ -95,6 +95,14 @@ def at(text: str) -> Any:
 
 
 BatchOrTime = datetime | None  # or a number: Typer takes no union of types
+
+
+def spark_release(word: str) -> str:
+    """The same, and the word is kept: it may be a release, which has known bugs. Raises BadParameter."""
+    spark_version(word)
+    return word
+
+
 CheckpointArg = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
 ]
@@ -110,6 +118,12 @@ ToStorageOption = Annotated[
 SparkOption = Annotated[
     list[Spark] | None,
     typer.Option(parser=spark_version, metavar="VERSION", help="Forecast for this version only; repeatable."),
+]
+ReleaseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        parser=spark_release, metavar="VERSION", help="Forecast for this one only; a release also has known bugs."
+    ),
 ]
 ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]

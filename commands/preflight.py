@@ -32,8 +32,8 @@ class FixChoice(StrEnum):
 def preflight(
     checkpoint: options.CheckpointArg,
     spark: Annotated[
-        Spark | None,
-        typer.Option(parser=options.spark_version, metavar="VERSION", help="Default: the version of --expect, or all."),
+        str | None,
+        typer.Option(parser=options.spark_release, metavar="VERSION", help="Default: the version of --expect, or all."),
     ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
@@ -87,7 +87,7 @@ def preflight(
         files = (expect, from_query)
         query, before = (None if path is None else mask_query(QueryDescription.read(path)) for path in files)
         start = PlannedStart(
-            spark,
+            None if spark is None else Spark(spark),
             settings,
             query=query,
             query_file=expect,
@@ -95,6 +95,7 @@ def preflight(
             old_file=from_query,
             progress=progress,
             must_exist=must_exist,
+            release=spark,
         )
         emit(RecordedPreflightReport(judge_start(evidence, start), checkpoint=shown), output)
     must_choose_reading(deep=deep, names_only=names_only)

@@ -12,7 +12,7 @@ from typing import Annotated, assert_never
 import typer
 
 import ckpt
-from ckpt.calls.scan import choose_reading
+from ckpt.calls.scan import choose_looking
 from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection
@@ -74,6 +74,7 @@ def scan(
     ] = False,
     deep: options.DeepOption = False,
     names_only: options.NamesOnlyOption = False,
+    spark: options.ReleaseOption = None,
     storage_option: options.StorageOption = None,
     output: Annotated[
         ScanOutput,
@@ -97,7 +98,7 @@ def scan(
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
-    reading = choose_reading(deep=deep, names_only=names_only)
+    looking = choose_looking(spark or (), deep=deep, names_only=names_only)
     storage_options = options.pairs("storage_options", storage_option)
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError.of("{--watch} prints one document after another: use jsonl or table, not {form}", form=output)
@@ -123,6 +124,7 @@ def scan(
                 all_versions=all_versions,
                 deep=deep,
                 names_only=names_only,
+                spark=spark or (),
                 resume=resume,
                 watcher=watcher,
             )
@@ -138,7 +140,7 @@ def scan(
                 tried = leave_out_impossible(inspection, where, storage_options, names_only=names_only)
                 return plot(tried, SECTION)
 
-            scan, sections = present_worst(scan, present, storage_options, kafka, reading)
+            scan, sections = present_worst(scan, present, storage_options, kafka, looking)
             report = replace(report, record=scan, sections=sections)
         _print(report, output, clear=watch is not None)
         if watch is None:

@@ -34,7 +34,8 @@ def inspect(
     Args:
         checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``, which is not read again unless
             ``deep``.
-        spark: The Spark versions to forecast for, as ``"4.2"``; none named is all.
+        spark: The Spark versions to forecast for, as ``"4.2"``; none named is all. Of a release,
+            as ``"4.2.1"``, known bugs that this checkpoint can hit are findings, too.
         progress: How the query will be started: ``sync``, ``async``, ``both`` of them,
             ``realtime`` or ``continuous``.
         batches: How many of the newest batches are shown, 0 for all; of a ``Checkpoint``, those that were read.
@@ -60,7 +61,7 @@ def inspect(
     (False, 'CKPT201')
 
     """
-    mode, versions = parse_choice(Asked, progress, "progress"), parse_choices(Spark, spark, "spark")
+    mode, _ = parse_choice(Asked, progress, "progress"), parse_choices(Spark, spark, "spark")
     if source_options and not sources:
         raise UsageError(words("{given} needs {needed}", given=Option("source_options"), needed=Option("sources")))
     if jobs is not None and not deep:
@@ -83,5 +84,5 @@ def inspect(
 
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
-    inspection = inspect_opened(opened, versions, mode, batches, has, live)
+    inspection = inspect_opened(opened, [spark] if isinstance(spark, str) else spark, mode, batches, has, live)
     return leave_out_impossible(inspection, checkpoint, storage_options, names_only=names_only)

@@ -53,7 +53,8 @@ def preflight(
         output_mode: Of ``query``: ``append``, ``update`` or ``complete``.
         expect: Instead of ``query`` its description, of ``ckpt.describe_query``, or the file of that.
         from_query: The description (or its file) of the query that wrote the checkpoint, to find changes Spark misses.
-        spark: The version that will start it; by default that of the query, or each that can have written it.
+        spark: The version that will start it, or the release, as ``"4.2.1"``, to find its known bugs, too; by default
+            that of the query, or each that can have written it.
         conf: Settings of the start; those of the session of ``query`` are known.
         progress: How it will be started: ``sync``, ``async``, ``both``, ``realtime`` or ``continuous``.
         must_exist: The query has run before: hold if no batch is planned there.
@@ -98,6 +99,7 @@ def preflight(
     else:
         version = None if spark is None else parse_choice(Spark, spark, "spark")
         start = PlannedStart(version, conf or {}, query=read_query(expect), query_file=name_file(expect))
+        start = replace(start, release=spark)
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
     start = replace(start, old=before, old_file=name_file(from_query), progress=mode, must_exist=must_exist)
     readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))

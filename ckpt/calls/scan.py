@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 
-from ckpt.errors import must_choose_reading
-from ckpt.inspection.scan.scan import Prepare, Scan, Watcher, read_loaded, scan_all
+from ckpt.errors import must_choose_reading, parse_choices
+from ckpt.inspection.scan.scan import Looking, Scan, Watcher, read_loaded, scan_all
 from ckpt.model import Location
 from ckpt.storage import Storage
+from ckpt.versions import Spark
 
 
 def scan(
@@ -22,6 +23,7 @@ def scan(
     all_versions: bool = False,
     deep: bool = False,
     names_only: bool = False,
+    spark: Sequence[Spark | str] = (),
     resume: str | PathLike[str] | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
@@ -42,6 +44,7 @@ def scan(
         deep: Read every byte of the state of each checkpoint. By default what its next start loads is read completely,
             up to a bound: ``not_read`` of a row says what is above it.
         names_only: Read no state; judge files by name, size and end.
+        spark: The Spark versions to forecast for, or releases, as ``"4.2.1"``, to find known bugs; by default all.
         resume: A local file that keeps rows until the scan has ended. If it has rows of the same scan, interrupted
             within the last day, they are reused; others are replaced, and ``started_over`` says why.
         watcher: Called after each checkpoint with the number done and the total.
@@ -66,16 +69,18 @@ def scan(
         sources=sources,
         source_options=source_options,
         all_versions=all_versions,
-        prepare=choose_reading(deep=deep, names_only=names_only),
+        looking=choose_looking(spark, deep=deep, names_only=names_only),
         resume=resume,
         watcher=watcher,
     )
 
 
-def choose_reading(*, deep: bool, names_only: bool) -> Prepare:
+def choose_looking(spark: Sequence[Spark | str], *, deep: bool, names_only: bool) -> Looking:
     """Return what has the state of a checkpoint read as asked for. Raises UsageError."""
     must_choose_reading(deep=deep, names_only=names_only)
-    return _read_every_byte if deep else _read_names if names_only else read_loaded
+    parse_choices(Spark, spark, "spark")
+    versions = (spark,) if isinstance(spark, str) else tuple(spark)
+    return Looking(_read_every_byte if deep else _read_names if names_only else read_loaded, versions)
 
 
 def _read_names(storage: Storage, storage_options: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
+from ckpt.inspection.bugs import find_bugs
 from ckpt.inspection.checks.pipeline import find_shared_table
 from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
 from ckpt.inspection.checks.stored import check
@@ -240,14 +241,15 @@ class Inspection(Value):
 
 def inspect(
     checkpoint: Checkpoint,
-    versions: Sequence[Spark] = (),
+    versions: Sequence[Spark | str] = (),
     progress: Asked = Asked.BOTH,
     batches: int = 10,
     sink: SinkLog | None = None,
     live: Sequence[LiveSource] = (),
 ) -> Inspection:
-    """Judge a checkpoint that was read, with what a sink and sources have answered."""
-    return judge(gather_evidence(checkpoint), versions, progress, batches, sink, live)
+    """Judge a checkpoint that was read, with what a sink and sources have answered; of releases also known bugs."""
+    bugs, sparks = [*find_bugs(checkpoint, versions)], [*dict.fromkeys(map(Spark, versions))]
+    return judge(gather_evidence(checkpoint), sparks, progress, batches, sink, live, bugs)
 
 
 def judge(

@@ -11,6 +11,7 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.text import quoted
 from ckpt.inspection import activity
+from ckpt.inspection.bugs import find_bugs
 from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
@@ -56,6 +57,7 @@ class PlannedStart:
     hidden: str | None = None  # why the query, which is at hand, cannot be looked at
     progress: Asked = Asked.SYNC
     must_exist: bool = False  # the query has run before: a start at batch 0 is a hold
+    release: str | None = None  # such as ``4.2.1``: of the version, whose known bugs are found
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def judge_start(
     if not master.startswith("local") and is_of_one_host(checkpoint.uri):
         findings.append(Finding(diagnoses.others.NOT_SHARED, "", f"the session runs on {quoted(master, 80)}"))
     findings += compared.findings
+    findings += find_bugs(checkpoint, () if start.release is None else (start.release,))
     if start.progress is Asked.REALTIME:
         findings += compare_real_time(start.query, start.settings, versions)
     named = {Hole.QUERY: start.query_file, Hole.OLD_QUERY: start.old_file}

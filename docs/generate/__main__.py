@@ -1,6 +1,7 @@
 """Write all pages."""
 
 from .api import api_page
+from .bugs import bugs_page
 from .commands import commands_page
 from .contract import CONTRACT, contract_page
 from .errors import errors_page
@@ -15,6 +16,7 @@ from .sql import PAGE as SQL, sql_page
 PAGES = {
     DOCS / "findings.md": findings_page,
     DOCS / "errors.md": errors_page,
+    DOCS / "known-bugs.md": bugs_page,
     DOCS / "api.md": api_page,
     DOCS / "commands.md": commands_page,
     CONTRACT: contract_page,

@@ -24,6 +24,7 @@ MODULES = {
     "sink-batches": "tests.live.sink.record:DROPPED",
     "sink-state": "tests.live.sink.record:STATEFUL",
     "iceberg-sink": "tests.live.sink.iceberg:SUITE",
+    "known-bugs": "tests.inspection.bugs.record:SUITE",
     "alarms": "tests.inspection.alarms.record:SUITE",
     "preflight": "tests.inspection.preflight.record:SUITE",
     "preflight-across": "tests.inspection.preflight.record:ACROSS",

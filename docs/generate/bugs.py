@@ -1,0 +1,55 @@
+"""``docs/known-bugs.md``, from the table of known bugs of Spark's releases."""
+
+from ckpt.inspection.bugs import Bug, known_bugs
+
+HEAD = """# Known bugs
+
+`ckpt inspect CHECKPOINT --spark 3.5.3` finds those of a release that a checkpoint can hit (CKPT486).
+`ckpt preflight` and `ckpt scan` have the same option.
+
+Written by `make docs` from `ckpt/inspection/bugs.toml`.
+Each was run on the releases that its row names: it showed on those under "on", and not on the one that has it fixed.
+What could not be shown is in no row; releases before 3.5 were not run.
+
+| bug | on | fixed in | what happens |
+|---|---|---|---|
+"""
+
+
+def bugs_page() -> str:
+    """``docs/known-bugs.md`` as it should read."""
+    rows = [
+        f"| [{bug.id}](#{bug.id.lower()}) | {_name(bug, 0)} | {_name(bug, 2)} | {bug.title} |" for bug in known_bugs()
+    ]
+    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(map(_describe, known_bugs()))
+
+
+def _name(bug: Bug, part: int) -> str:
+    if part == 2:
+        return ", ".join(fixed for *_, fixed in bug.ranges)
+    return ", ".join(first if first == last else f"{first} to {last}" for first, last, _ in bug.ranges)
+
+
+def _describe(bug: Bug) -> str:
+    lines = [
+        f"## {bug.id}",
+        "",
+        f"**{bug.title}**",
+        "",
+        f"What happens: {bug.happens}.",
+        f"How it shows: {bug.shows}",
+        f"Found where a checkpoint has {_needs(bug)}.",
+        *([f"Without another release: {bug.avoid}"] if bug.avoid else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _needs(bug: Bug) -> str:
+    operators = " or ".join(f"`{operator}`" for operator in bug.operators)
+    needs = [
+        *([f"the operator {operators}"] if operators else []),
+        *(["several stateful operators"] if bug.several_operators else []),
+        *(["several sources"] if bug.several_sources else []),
+        *([f"state in {bug.provider}"] if bug.provider else []),
+    ]
+    return ", and ".join(needs)
