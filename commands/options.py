@@ -98,7 +98,7 @@ BatchOrTime = datetime | None  # or a number: Typer takes no union of types
 
 
 def spark_release(word: str) -> str:
-    """The same, and the word is kept: it may be a release, which has known bugs. Raises BadParameter."""
+    """Check a version or release, such as ``4.2.1``, and give it as it was typed. Raises BadParameter."""
     spark_version(word)
     return word
 

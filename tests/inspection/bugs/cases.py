@@ -153,7 +153,7 @@ def complete_mode(spark: Any, folder: Path) -> dict[str, Any]:
     """Complete mode with RocksDB."""
     for number in range(3):
         put(folder / "in", number, [{"n": number % 2}])
-    return run(read(spark, folder / "in", "n long").groupBy("n").count(), folder, "complete", **_ROCKSDB)
+    return run(read(spark, folder / "in", "n long").groupBy("n").count(), folder, "complete", None, **_ROCKSDB)
 
 
 @case("SPARK-45655")
