@@ -121,9 +121,7 @@ SparkOption = Annotated[
 ]
 ReleaseOption = Annotated[
     list[str] | None,
-    typer.Option(
-        parser=spark_release, metavar="VERSION", help="Forecast for this one only; a release also has known bugs."
-    ),
+    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast for it only; a release: known bugs."),
 ]
 ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]

@@ -9,7 +9,8 @@ HEAD = """# Known bugs
 
 Written by `make docs` from `ckpt/inspection/bugs.toml`.
 Each was run on the releases that its row names: it showed on those under "on", and not on the one that has it fixed.
-What could not be shown is in no row; releases before 3.5 were not run.
+A bug that could not be reproduced has no row.
+Releases before 3.5 were not run.
 
 | bug | on | fixed in | what happens |
 |---|---|---|---|
