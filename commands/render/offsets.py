@@ -117,8 +117,8 @@ def _show_sources(positions: Positions) -> Iterator[Block]:
 
 
 def _show_next(positions: Positions) -> Iterator[Block]:
-    path = positions.inspection.checkpoint.uri
-    if positions.refused or not (positions.committed and all(source.begins_anew for source in positions.sources)):
+    path, begin_anew = positions.inspection.checkpoint.uri, all(source.begins_anew for source in positions.sources)
+    if positions.refused or not (positions.inspection.sound and positions.committed and begin_anew):
         yield from show_call(call("inspect", path), words("See what the next start does."))
     else:
         code = call("handoff", path).but(batch=positions.batch, snippet="python")
