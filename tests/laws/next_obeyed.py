@@ -19,6 +19,7 @@ from typing import Any
 from ckpt import Inspection, inspect
 from ckpt.advice import Call, Do, Hole
 from ckpt.advice.spelling import list_words
+from ckpt.advice.steps import flatten
 from ckpt.checkpoint.checkpoint import METADATA
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.restart.findings import Severity
@@ -315,11 +316,13 @@ def _judge_position(announced: str, done: int | None, start: int | None) -> Iter
 def refused_offers(checkpoint: Path) -> dict[str, str]:
     """The commands that the page of a checkpoint, and those that it leads to, offer here, and that refuse; and why.
 
-    Not those that a person completes (``URI``), and none that changes the checkpoint.
+    Not those that a person completes (``URI``), and none that changes the checkpoint; what a later step has in its text
+    is for after the steps before it.
     """
     place, refused = str(checkpoint), {}
     advised = (rated.advice for rated in look(checkpoint).troubles if rated.advice)
-    parts = (part for advice in advised for step in advice.all_steps() for part in (*step.what.parts, step.do))
+    steps = ((later, step) for advice in advised for later, one in enumerate(advice.steps) for step in flatten((one,)))
+    parts = (part for later, step in steps for part in (*(() if later else step.what.parts), step.do))
     own = [("ckpt", "inspect", place), ("ckpt", "offsets", "show", place)]
     todo = [*own, *(list_words(part) for part in parts if isinstance(part, Call) and part.arguments)]
     seen = set[tuple[str, ...]]()
