@@ -17,7 +17,8 @@ from .keys import Keys, Sentences, key_types, of
 class _OldFile(Keys):
     bytes: Annotated[int, of("size")]
     sha256: Annotated[
-        str | None, "of its content, in hexadecimal; null if it is only removed, because a plan does not read it then"
+        str | None,
+        "of its content, in hexadecimal; null if the file is only removed, because the plan does not need to read it",
     ]
 
 

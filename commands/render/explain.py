@@ -49,7 +49,9 @@ class _Match(Keys, record=ErrorMatch, keys=_MATCH):
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
     command: Annotated[str | None, "the command that helps", lambda match: match.command and quote_line(match.command)]
     twin: Annotated[
-        str | None, "another entry with the same text: two causes of it, the likelier first", of("error.twin")
+        str | None,
+        "another entry with the same text, if the text has two possible causes; the likelier cause comes first",
+        of("error.twin"),
     ]
     source: Annotated[str, "where the entry is from", of("error.source")]
     shown: Annotated[tuple[_Shown, ...], "findings of `--checkpoint` with its codes"]

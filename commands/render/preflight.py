@@ -73,7 +73,8 @@ class PreflightDocument(DocumentKeys):
         tuple[_Fixed, ...], "the fixes that `--fix safe` applied; the rest of this document describes the result"
     ]
     not_fixed: Annotated[
-        str | None, "with `--fix safe`: why nothing was changed although the query cannot be started; for people"
+        str | None,
+        "with `--fix safe`: why nothing was changed although the query cannot be started (human-readable text)",
     ]
 
 

@@ -85,7 +85,9 @@ class TransformDocument(DocumentKeys):
         lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl],
     ] = ()
     warnings: Annotated[Sentences, lambda migration: tuple(warnings_of(migration.plan))] = ()
-    refused: Annotated[str | None, "why no new query can continue from this checkpoint, as human-readable text", lambda _: None]
+    refused: Annotated[
+        str | None, "why no new query can continue from this checkpoint, as human-readable text", lambda _: None
+    ]
 
 
 class TransformReport(Report[TransformMigration]):
