@@ -27,7 +27,7 @@ def read_answers() -> Document:
 
 
 def list_releases() -> tuple[str, ...]:
-    """The releases that are asked: all that the table names, of each case, so that what did not show is recorded too."""
+    """The releases that are asked: all that the table names, of each case, those that did not show included."""
     return tuple(dict.fromkeys(release for bug in known_bugs() for parts in bug.ranges for release in parts))
 
 
