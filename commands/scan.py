@@ -12,7 +12,7 @@ from typing import Annotated, assert_never
 import typer
 
 import ckpt
-from ckpt.calls.scan import choose_looking
+from ckpt.calls.scan import choose_inspect_options
 from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.errors import UsageError
 from ckpt.inspection.inspection import Inspection
@@ -98,7 +98,7 @@ def scan(
 
     Exit status: 0 nothing wrong, 1 something found, 2 bad usage, 3 a ROOT could not be listed or has no checkpoint.
     """
-    looking = choose_looking(spark or (), deep=deep, names_only=names_only)
+    how = choose_inspect_options(spark or (), deep=deep, names_only=names_only)
     storage_options = options.pairs("storage_options", storage_option)
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError.of("{--watch} prints one document after another: use jsonl or table, not {form}", form=output)
@@ -140,7 +140,7 @@ def scan(
                 tried = leave_out_impossible(inspection, where, storage_options, names_only=names_only)
                 return plot(tried, SECTION)
 
-            scan, sections = present_worst(scan, present, storage_options, kafka, looking)
+            scan, sections = present_worst(scan, present, storage_options, kafka, how)
             report = replace(report, record=scan, sections=sections)
         _print(report, output, clear=watch is not None)
         if watch is None:

@@ -6,7 +6,8 @@ from os import fspath
 from ckpt.advice import Option, words
 from ckpt.calls.tried_advice import leave_out_impossible
 from ckpt.checkpoint.reader import open_to_look
-from ckpt.errors import UsageError, must_choose_reading, parse_choice, parse_choices
+from ckpt.errors import UsageError, must_choose_reading, parse_choice
+from ckpt.inspection.bugs import parse_releases
 from ckpt.inspection.inspection import Inspection, inspect as inspect_opened
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
@@ -61,7 +62,7 @@ def inspect(
     (False, 'CKPT201')
 
     """
-    mode, _ = parse_choice(Asked, progress, "progress"), parse_choices(Spark, spark, "spark")
+    mode, releases = parse_choice(Asked, progress, "progress"), parse_releases(spark)
     if source_options and not sources:
         raise UsageError(words("{given} needs {needed}", given=Option("source_options"), needed=Option("sources")))
     if jobs is not None and not deep:
@@ -84,5 +85,5 @@ def inspect(
 
         options = {int(index): reader_options for index, reader_options in (source_options or {}).items()}
         live = ask_sources(opened, options, storage_options, partial=True)
-    inspection = inspect_opened(opened, [spark] if isinstance(spark, str) else spark, mode, batches, has, live)
+    inspection = inspect_opened(opened, releases, mode, batches, has, live)
     return leave_out_impossible(inspection, checkpoint, storage_options, names_only=names_only)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 
-from ckpt.errors import must_choose_reading, parse_choices
-from ckpt.inspection.scan.scan import Looking, Scan, Watcher, read_loaded, scan_all
+from ckpt.errors import must_choose_reading
+from ckpt.inspection.bugs import parse_releases
+from ckpt.inspection.scan.scan import InspectOptions, Scan, Watcher, read_loaded, scan_all
 from ckpt.model import Location
 from ckpt.storage import Storage
 from ckpt.versions import Spark
@@ -69,18 +70,17 @@ def scan(
         sources=sources,
         source_options=source_options,
         all_versions=all_versions,
-        looking=choose_looking(spark, deep=deep, names_only=names_only),
+        how=choose_inspect_options(spark, deep=deep, names_only=names_only),
         resume=resume,
         watcher=watcher,
     )
 
 
-def choose_looking(spark: Sequence[Spark | str], *, deep: bool, names_only: bool) -> Looking:
+def choose_inspect_options(spark: Sequence[Spark | str], *, deep: bool, names_only: bool) -> InspectOptions:
     """Return what has the state of a checkpoint read as asked for. Raises UsageError."""
     must_choose_reading(deep=deep, names_only=names_only)
-    parse_choices(Spark, spark, "spark")
-    versions = (spark,) if isinstance(spark, str) else tuple(spark)
-    return Looking(_read_every_byte if deep else _read_names if names_only else read_loaded, versions)
+    reading = _read_every_byte if deep else _read_names if names_only else read_loaded
+    return InspectOptions(reading, parse_releases(spark))
 
 
 def _read_names(storage: Storage, storage_options: Mapping[str, str]) -> None:

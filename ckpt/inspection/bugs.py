@@ -6,7 +6,7 @@ Seen means run: on the first and the last release that is said to have it, and o
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,21 +14,22 @@ from typing import Any
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import offsets_of
+from ckpt.checkpoint.state.rewritable import recognise_operator
+from ckpt.errors import parse_choices
 from ckpt.formats.operators import OperatorName
-from ckpt.formats.statefiles import JOIN_STORES
 from ckpt.formats.types import named_fields
-from ckpt.model import Operator, Provider
+from ckpt.model import Operator
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
+from ckpt.versions import Spark
 
-_BY_COLUMN = {
+_PARTS = 3  # of the number of a release, such as ``4.2.1``
+_BY_VALUE = {
     "expiresAtMicros": OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
     "__dummy__": OperatorName.DEDUPLICATION,
-    "groupState": OperatorName.GROUPS,
-    "sessionStartTime": OperatorName.SESSIONS,
 }
-"""Columns of state that show the operator where no metadata names it: Spark before 4.0."""
+"""Columns of values that show which deduplication it is, where no metadata names the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +45,22 @@ class Bug:
     operators: tuple[OperatorName, ...] = ()  # one of them is there
     several_operators: bool = False
     several_sources: bool = False
-    provider: Provider | None = None
-    errors: tuple[str, ...] = ()  # words that its error has, all of them
 
     def fixed_for(self, release: str) -> str | None:
         """The release of the same minor version without it; None where this release does not have it."""
         number = _number(release)
-        if len(number) < 3:
+        if len(number) < _PARTS:
             return None
         return next((f for first, last, f in self.ranges if _number(first) <= number <= _number(last)), None)
 
     def can_hit(self, checkpoint: Checkpoint) -> bool:
         """Tell whether a checkpoint has what it needs, as far as files tell."""
         named = [_name(operator) for operator in checkpoint.operators]
-        newest, state = checkpoint.offsets.newest, checkpoint.state
+        newest = checkpoint.offsets.newest
         return (
             (not self.operators or not set(self.operators).isdisjoint(named))
             and (not self.several_operators or len(named) > 1)
             and (not self.several_sources or (newest is not None and len([*offsets_of(newest)]) > 1))
-            and (self.provider is None or (state is not None and state.provider is self.provider))
         )
 
 
@@ -73,9 +71,19 @@ def known_bugs() -> tuple[Bug, ...]:
     return tuple(map(_read, table["bug"]))
 
 
+def parse_releases(spark: Spark | str | Sequence[Spark | str]) -> tuple[str, ...]:
+    """Check versions, or releases such as ``4.2.1``, and give them as they were typed. Raises UsageError."""
+    parse_choices(Spark, spark, "spark")
+    return (spark,) if isinstance(spark, str) else tuple(spark)
+
+
 def find_bugs(checkpoint: Checkpoint, releases: Iterable[str]) -> Iterator[Finding]:
     """Find the bugs of these releases that a start of the query on this checkpoint can hit."""
     for release in releases if not checkpoint.links_out else ():
+        if len(_number(release)) == _PARTS and release not in list_tried_releases():
+            oldest, *_, newest = list_tried_releases()
+            detail = f"Spark {release} was not run: the table of known bugs covers {oldest} to {newest}"
+            yield Finding(diagnoses.starting.BUGS_UNKNOWN, "", detail)
         for bug in known_bugs():
             fixed = bug.fixed_for(release)
             if fixed is not None and bug.can_hit(checkpoint):
@@ -84,24 +92,23 @@ def find_bugs(checkpoint: Checkpoint, releases: Iterable[str]) -> Iterator[Findi
                 yield Finding(diagnoses.starting.KNOWN_BUG, "", detail, advice)
 
 
+@cache
+def list_tried_releases() -> tuple[str, ...]:
+    """The releases that the table names, oldest first: each bug was tried on each of them."""
+    return tuple(sorted({release for bug in known_bugs() for parts in bug.ranges for release in parts}, key=_number))
+
+
 def _read(entry: dict[str, Any]) -> Bug:
-    ranges = tuple((first, last, fixed) for first, last, fixed in entry.pop("ranges"))
-    operators, provider = map(OperatorName, entry.pop("operators", ())), entry.pop("provider", None)
-    errors = tuple(entry.pop("errors", ()))
-    of = None if provider is None else Provider(provider)
-    return Bug(**entry, ranges=ranges, operators=tuple(operators), provider=of, errors=errors)
+    ranges = tuple((first, last, fixed) for first, last, fixed in entry["ranges"])
+    return Bug(**{**entry, "ranges": ranges, "operators": tuple(map(OperatorName, entry["operators"]))})
 
 
 def _number(release: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", release)[:3]))
+    return tuple(map(int, re.findall(r"\d+", release)[:_PARTS]))
 
 
-def _name(operator: Operator) -> str | None:
-    """The name of an operator: that of its metadata, or what its state shows."""
-    if operator.name is not None:
-        return operator.name
-    if any(store.name in JOIN_STORES for store in operator.stores):
-        return OperatorName.JOIN
-    schemas = [schema for store in operator.stores for schema in (store.key_schema, store.value_schema)]
-    columns = {name for schema in schemas if isinstance(schema, dict) for name, _ in named_fields(schema)}
-    return next((kind for column, kind in _BY_COLUMN.items() if column in columns), OperatorName.AGGREGATION)
+def _name(operator: Operator) -> str:
+    """The name of an operator; before Spark 4.0, which recorded none, what its state shows."""
+    values = {name for store in operator.stores for name, _ in named_fields(store.value_schema)}
+    deduplicates = next((kind for column, kind in _BY_VALUE.items() if column in values), OperatorName.AGGREGATION)
+    return recognise_operator(operator) or deduplicates

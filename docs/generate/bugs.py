@@ -1,16 +1,17 @@
 """``docs/known-bugs.md``, from the table of known bugs of Spark's releases."""
 
-from ckpt.inspection.bugs import Bug, known_bugs
+from ckpt.inspection.bugs import Bug, known_bugs, list_tried_releases
 
 HEAD = """# Known bugs
 
-`ckpt inspect CHECKPOINT --spark 3.5.3` finds those of a release that a checkpoint can hit (CKPT486).
+`ckpt inspect CHECKPOINT --spark 3.5.3` finds the bugs of a release that a checkpoint can hit (CKPT486).
 `ckpt preflight` and `ckpt scan` have the same option.
+Of a release that was not run, ckpt says that its bugs are unknown (CKPT487).
 
 Written by `make docs` from `ckpt/inspection/bugs.toml`.
-Each was run on the releases that its row names: it showed on those under "on", and not on the one that has it fixed.
+Each bug was run on every release from @OLDEST to @NEWEST: it showed on the releases under "on", and on no later one.
+Then the query of each bug was continued with the release that fixes it: from there on, its rows were right.
 A bug that could not be reproduced has no row.
-Releases before 3.5 were not run.
 
 | bug | on | fixed in | what happens |
 |---|---|---|---|
@@ -22,7 +23,9 @@ def bugs_page() -> str:
     rows = [
         f"| [{bug.id}](#{bug.id.lower()}) | {_name(bug, 0)} | {_name(bug, 2)} | {bug.title} |" for bug in known_bugs()
     ]
-    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(map(_describe, known_bugs()))
+    oldest, *_, newest = list_tried_releases()
+    head = HEAD.replace("@OLDEST", oldest).replace("@NEWEST", newest)
+    return head + "\n".join(rows) + "\n\n" + "\n".join(map(_describe, known_bugs()))
 
 
 def _name(bug: Bug, part: int) -> str:
@@ -51,6 +54,5 @@ def _needs(bug: Bug) -> str:
         *([f"the operator {operators}"] if operators else []),
         *(["several stateful operators"] if bug.several_operators else []),
         *(["several sources"] if bug.several_sources else []),
-        *([f"state in {bug.provider}"] if bug.provider else []),
     ]
     return ", and ".join(needs)

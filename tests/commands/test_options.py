@@ -79,6 +79,9 @@ def test_every_empty_file_is_told_unread(ckpt: Ckpt, copy_of: CopyOf) -> None:
 def test_a_release_is_taken_for_its_minor_version(release: str, ckpt: Ckpt) -> None:
     path = "sample_checkpoints/damaged-missing-metadata"
     named = [ckpt("inspect", path, "--spark", word, "-o", "json").json() for word in (release, "4.2")]
+    unknown = [found for found in named[0]["findings"] if found["code"] == "CKPT487"]
+    assert len(unknown) == 1, "and its bugs are unknown"
+    named[0]["findings"].remove(unknown[0])
     assert named[0] == named[1]
     assert {told["spark"] for told in named[0]["restart"]} == {"4.2"}
 

@@ -139,14 +139,17 @@ def read_loaded(storage: Storage, storage_options: Mapping[str, str]) -> None:
     """Have the state that the next start loads read up to a bound, as by default."""
 
 
-class Looking(NamedTuple):
-    """How a checkpoint is looked at: how much of its state is read, and for which versions or releases of Spark."""
+class InspectOptions(NamedTuple):
+    """How each checkpoint is inspected: how much of its state is read, and for which versions or releases of Spark."""
 
     prepare: Prepare = read_loaded
     spark: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return " ".join((self.prepare.__name__, *self.spark))
+
+
+BY_DEFAULT = InspectOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +200,11 @@ def scan_all(
     sources: bool = False,
     source_options: Mapping[str, str] | None = None,
     all_versions: bool = False,
-    looking: Looking = Looking(),  # noqa: B008
+    how: InspectOptions = BY_DEFAULT,
     resume: str | PathLike[str] | None = None,
     watcher: Watcher | None = None,
 ) -> Scan:
-    """Scan as ``ckpt.scan`` does; ``looking`` says how each checkpoint is looked at."""
+    """Scan as ``ckpt.scan`` does; ``how`` says how each checkpoint is inspected."""
     if depth is not None and depth < 0:
         raise UsageError.of("{--depth} must be at least 0")
     if jobs is not None and jobs < 1:
@@ -216,8 +219,8 @@ def scan_all(
     brokers = (source_options or {}).get(SERVERS)
     storage_options = storage_options or {}
     places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
-    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, str(looking), read_clock_ms())
-    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, looking, watcher)
+    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, str(how), read_clock_ms())
+    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, how, watcher)
     if resume is None:
         return look(request, None)
     with keep_unfinished(fspath(resume), request) as unfinished:
@@ -228,7 +231,7 @@ def _scan(
     options: Mapping[str, str],
     jobs: int,
     kafka_options: Mapping[str, str] | None,
-    looking: Looking,
+    how: InspectOptions,
     watcher: Watcher | None,
     request: ScanRequest,
     unfinished: Unfinished | None,
@@ -256,7 +259,7 @@ def _scan(
     for uri, paths in below.items():
         left = [path for path in paths if (uri, path) not in before]
         unread = 0
-        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options, looking):
+        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options, how):
             done += 1
             if watcher is not None:
                 watcher(done, total)
@@ -309,7 +312,7 @@ def _look(
     jobs: int,
     since_ms: int | None,
     reader: Mapping[str, str] | None,
-    looking: Looking,
+    how: InspectOptions,
 ) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
     """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
 
@@ -320,13 +323,13 @@ def _look(
     count = max(count, 1) if not is_in_memory(uri) else 1
     size = 1 if local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    shared = uri, dict(options), since_ms, reader and dict(reader), looking, count
+    shared = uri, dict(options), since_ms, reader and dict(reader), how, count
     yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
 
 
 def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, ScannedCheckpoint | None]]]:
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
-    uri, options, since_ms, reader, looking, processes = shared
+    uri, options, since_ms, reader, how, processes = shared
     share_requests(processes if processes == 1 else processes + 1)  # whoever lists has its connections too
     root = open_storage(uri, options)
 
@@ -337,7 +340,7 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
                 return None
         except CkptError as error:
             return make_unreadable_row(storage.uri, str(error))
-        return _inspect_one(storage, options, reader, looking)[0]
+        return _inspect_one(storage, options, reader, how)[0]
 
     def do(paths: Sequence[str]) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
         if len(paths) < 2:
@@ -350,11 +353,11 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
 
 
 def _inspect_one(
-    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None, looking: Looking
+    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None, how: InspectOptions
 ) -> tuple[ScannedCheckpoint, Inspection | None]:
     """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
     try:
-        looking.prepare(storage, options)
+        how.prepare(storage, options)
         checkpoint = look_beside(read_checkpoint(storage, look_only=True), options)
         kafka = {view.index: reader for view in sources(checkpoint) if reader and view.type is SourceType.KAFKA}
         unasked = None
@@ -362,7 +365,7 @@ def _inspect_one(
             live = ask_sources(checkpoint, kafka, given_only=True) if kafka else ()
         except SourceError as error:
             live, unasked = (), str(error)
-        inspection = inspect(checkpoint, looking.spark, live=live)
+        inspection = inspect(checkpoint, how.spark, live=live)
         return make_row(inspection, checkpoint.uri, sources_error=unasked), inspection
     except CkptError as error:
         return make_unreadable_row(storage.uri, str(error)), None
@@ -376,7 +379,7 @@ def present_worst(
     present: Callable[[Inspection], str],
     storage_options: Mapping[str, str] | None = None,
     kafka_options: Mapping[str, str] | None = None,
-    looking: Looking = Looking(),  # noqa: B008
+    how: InspectOptions = BY_DEFAULT,
 ) -> tuple[Scan, dict[str, str]]:
     """Inspect the worst checkpoints of a scan once more: the scan with their rows of now, and a text of each by path.
 
@@ -388,7 +391,7 @@ def present_worst(
         if row.error is not None:
             return row, None
         options = storage_options or {}
-        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options, looking)
+        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options, how)
         return again, None if inspection is None else present(inspection)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:

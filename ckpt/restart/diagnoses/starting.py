@@ -1,6 +1,6 @@
 """Diagnoses of what ``ckpt preflight`` finds in a start that is about to be tried (CKPT43x, CKPT44x, CKPT48x)."""
 
-from ckpt.restart.diagnoses.common import error, warning
+from ckpt.restart.diagnoses.common import error, note, warning
 
 SECOND_DRIVER = error("CKPT431 checkpoint-in-use")
 NUMBER_OF_SOURCES = error("CKPT432 query-source-count-changed")
@@ -27,4 +27,5 @@ RENAMED_SOURCE = error("CKPT482 query-renames-a-source")
 SOURCE_AGAIN = error("CKPT483 query-source-added-again")
 OTHER_NAMING = error("CKPT484 query-names-its-sources")
 KNOWN_BUG = warning("CKPT486 known-bug-of-the-release")
+BUGS_UNKNOWN = note("CKPT487 bugs-of-the-release-unknown")
 QUERY_NOT_COMPARED = warning("CKPT270 query-not-compared")

@@ -15,6 +15,8 @@ from typing import Any
 
 Case = Callable[[Any, Path], dict[str, Any]]
 CASES: dict[str, Case] = {}
+CONTINUED: dict[str, Case] = {}
+"""How the query of a case goes on with a later release, as its finding advises: on its checkpoint, with new rows."""
 _ROCKSDB = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -84,30 +86,50 @@ def _frames(error: Exception) -> list[str]:
     return [*streaming][:3]
 
 
+def count_by_constant(spark: Any, folder: Path) -> dict[str, Any]:
+    from pyspark.sql.functions import lit
+
+    left, right = (read(spark, folder / name, "n long").withColumn("name", lit(name)) for name in "ab")
+    return run(left.union(right).groupBy("name").count(), folder, "complete")
+
+
+def constant_key_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    put(folder / "b", 2, [{"n": 4}])
+    return count_by_constant(spark, folder)
+
+
 @case("SPARK-47840")
 def constant_key(spark: Any, folder: Path) -> dict[str, Any]:
     """Two sources with a constant each, counted by it: a batch that only one of them has rows for."""
-    from pyspark.sql.functions import lit
-
-    def start() -> dict[str, Any]:
-        left, right = (read(spark, folder / name, "n long").withColumn("name", lit(name)) for name in "ab")
-        return run(left.union(right).groupBy("name").count(), folder, "complete")
-
     for name in "ab":
         put(folder / name, 0, [{"n": 1}, {"n": 2}])
-    first = start()
+    first = count_by_constant(spark, folder)
     put(folder / "b", 1, [{"n": 3}])
-    return {"first": first, "then": start()}
+    return {"first": first, "then": count_by_constant(spark, folder)}
 
 
 @case("SPARK-49829")
 def unmatched_row(spark: Any, folder: Path) -> dict[str, Any]:
     """A left outer join: a row without a match, later than the watermark of its batch and older than the next."""
+    put_sides(folder, 0, {"l": (100, 50, 300, 400), "r": (100, 100, 300, 400)})
+    return join_sides(spark, folder)
+
+
+def unmatched_row_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    put_sides(folder, 4, {"l": (500, 450, 600, 700), "r": (500, 500, 600, 700)})
+    return join_sides(spark, folder)
+
+
+def put_sides(folder: Path, first: int, times_by_side: Mapping[str, tuple[int, ...]]) -> None:
+    """Write a file for each time, in seconds, of either side of the join; only the first rows match."""
+    for name, times in times_by_side.items():
+        for number, at in enumerate(times, first):
+            put(folder / name, number, [{f"{name}id": number if name == "l" else 10 * number, f"{name}s": at}])
+
+
+def join_sides(spark: Any, folder: Path) -> dict[str, Any]:
     from pyspark.sql.functions import expr
 
-    for name, times in {"l": (100, 50, 300, 400), "r": (100, 100, 300, 400)}.items():
-        for number, at in enumerate(times):
-            put(folder / name, number, [{f"{name}id": number if name == "l" else 10 * number, f"{name}s": at}])
     sides = []
     for name in "lr":
         frame = read(spark, folder / name, f"{name}id long, {name}s long")
@@ -163,12 +185,18 @@ def observed_time(spark: Any, folder: Path) -> dict[str, Any]:
 
     put(folder / "in", 0, [{"n": 1}])
     frame = read(spark, folder / "in", "n long").withColumn("at", current_timestamp())
-    seen = frame.observe("seen", count(lit(1)).alias("rows"), largest(current_timestamp()).alias("latest"))
-    return run(seen.select("n"), folder)
+    observed = frame.observe("observed", count(lit(1)).alias("rows"), largest(current_timestamp()).alias("latest"))
+    return run(observed.select("n"), folder)
 
 
+CONTINUED |= {
+    "SPARK-46676": canonical_plan,  # the planned batch is run
+    "SPARK-47840": constant_key_continued,
+    "SPARK-49829": unmatched_row_continued,
+    "SPARK-50492": dropped_time,  # the planned batch is run
+}
 NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
-"""Those that showed on no release that was tried here, or (SPARK-49699) whose condition no checkpoint shows."""
+"""The bugs that no release showed here, and SPARK-49699, whose condition no file of a checkpoint shows."""
 RIGHT: dict[str, dict[str, Any]] = {
     "SPARK-46676": {"rows": [[2, "1"], [2, "1"]], "error": None},
     "SPARK-47840": {
@@ -178,11 +206,21 @@ RIGHT: dict[str, dict[str, Any]] = {
     "SPARK-49829": {"rows": [[0, "0", "0"], [1, "1", "None"], [4, "2", "None"]], "error": None},
     "SPARK-50492": {"rows": [[0, "1"]], "error": None},
 }
-"""What a release without the bug answers."""
+"""The rows that each case writes on a release without its bug."""
+CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
+    "SPARK-46676": RIGHT["SPARK-46676"],
+    "SPARK-47840": {"rows": [[2, "a", "2"], [2, "b", "4"]], "error": None},
+    "SPARK-49829": {
+        "rows": [[6, "3", "None"], [6, "5", "None"], [8, "4", "None"], [9, "6", "None"]],  # 1 stays lost
+        "error": None,
+    },
+    "SPARK-50492": RIGHT["SPARK-50492"],
+}
+"""The rows that a release without the bug writes when it goes on."""
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Run a case in a session of its own: a role of `tests/record/process.py`."""
-    own, folder = spark.newSession(), Path(job["folder"])
-    folder.mkdir(parents=True)
-    return CASES[job["bug"]](own, folder)
+    folder, cases = Path(job["folder"]), CONTINUED if job.get("continued") else CASES
+    folder.mkdir(parents=True, exist_ok=True)
+    return cases[job["bug"]](spark.newSession(), folder)

@@ -1,34 +1,31 @@
-"""What each release does with the cases of `cases.py`: the suite `known-bugs`, recorded for releases, not for versions.
+"""The suite `known-bugs`: the rows or the error of each case of `cases.py`, recorded for releases, not for versions.
 
 `python -m tests.record --spark 3.5=PYTHON known-bugs` asks the release that this Python has.
+`python -m tests.inspection.bugs.record PYTHON LATER_PYTHON` goes on with a later release.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ckpt.inspection.bugs import known_bugs
+from ckpt.inspection.bugs import known_bugs, list_tried_releases
 from tests.inspection.bugs.cases import CASES
 from tests.record.answers import Document
 from tests.record.suite import Suite, say
 from tests.record.worker import Installed, Worker
 
-FILE = Path(__file__).with_name("answers.json")
+FILE, CONTINUED_FILE = (Path(__file__).with_name(f"{name}.json") for name in ("answers", "continued"))
 
 
 def read_answers() -> Document:
-    """What each release answered, by bug."""
+    """The recorded rows or error of each case, by bug and release."""
     document: Document = json.loads(FILE.read_text()) if FILE.exists() else {}
     return document
-
-
-def list_releases() -> tuple[str, ...]:
-    """The releases that are asked: all that the table names, of each case, those that did not show included."""
-    return tuple(dict.fromkeys(release for bug in known_bugs() for parts in bug.ranges for release in parts))
 
 
 class KnownBugs(Suite):
@@ -37,7 +34,7 @@ class KnownBugs(Suite):
     partly = True
 
     def wanted(self, minor: str) -> Iterable[str]:
-        named = ((bug, release) for bug in CASES for release in list_releases())
+        named = ((bug, release) for bug in CASES for release in list_tried_releases())
         return [f"{bug}@{release}" for bug, release in named if release.startswith(f"{minor}.")]
 
     def recorded(self, minor: str) -> Iterable[str]:
@@ -60,14 +57,36 @@ class KnownBugs(Suite):
                 say(f"{spark.version} {bug} {json.dumps(answer)[:160]}")
                 answers = read_answers()
                 answers.setdefault(bug, {})[spark.version] = answer
-                ordered = {name: dict(sorted(answers[name].items())) for name in sorted(answers)}
-                lines = (
-                    f"{json.dumps(name)}: {{\n"
-                    + ",\n".join(f" {json.dumps(release)}: {json.dumps(told)}" for release, told in each.items())
-                    + "}"
-                    for name, each in ordered.items()
-                )
-                FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+                write_answers(FILE, answers)
+
+
+def write_answers(file: Path, answers: Document) -> None:
+    """Write a line for each bug and release."""
+    ordered = {name: dict(sorted(answers[name].items())) for name in sorted(answers)}
+    lines = (
+        f"{json.dumps(name)}: {{\n"
+        + ",\n".join(f" {json.dumps(release)}: {json.dumps(told)}" for release, told in each.items())
+        + "}"
+        for name, each in ordered.items()
+    )
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def record_continued(before: Installed, later: Installed) -> None:
+    """Run the cases of the bugs that one release has and the other has fixed: with the first, then with the other."""
+    ranges = {bug.id: [(last, fixed) for _, last, fixed in bug.ranges] for bug in known_bugs()}
+    chosen = [bug for bug, pairs in ranges.items() if (before.version, later.version) in pairs]
+    answers: Document = json.loads(CONTINUED_FILE.read_text()) if CONTINUED_FILE.exists() else {}
+    with TemporaryDirectory(prefix="ckpt-bugs-") as folder:
+        for spark, more in ((before, {}), (later, {"continued": True})):
+            with Worker(spark.python, spark.log, "known-bugs") as session:
+                told = {bug: session.ask({"bug": bug, "folder": f"{folder}/{bug}", **more}) for bug in chosen}
+    for bug, answer in told.items():
+        answers.setdefault(bug, {})[f"{before.version}, then {later.version}"] = answer
+    write_answers(CONTINUED_FILE, answers)
 
 
 SUITE = KnownBugs()
+
+if __name__ == "__main__":
+    record_continued(*(Installed("3.5", python) for python in sys.argv[1:3]))
