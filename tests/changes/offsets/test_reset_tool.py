@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import time
-from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -26,13 +25,16 @@ BEGAN_MS = int(time.time() // 60) * MINUTE - 90 * MINUTE
 
 @pytest.fixture(scope="module")
 def topic(kafka: str) -> str:
-    from confluent_kafka import KafkaException, Producer, TopicPartition
+    from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": kafka})
     for future in admin.create_topics([NewTopic(TOPIC, num_partitions=2)]).values():
-        with suppress(KafkaException):  # a slow broker is asked twice, and the topic is there
+        try:
             future.result()
+        except KafkaException as error:  # a slow broker is asked twice, and the topic is there
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
     producer = Producer({"bootstrap.servers": kafka})
     for partition, minutes in TIMES.items():
         for number, minute in enumerate(minutes):

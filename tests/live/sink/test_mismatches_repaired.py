@@ -167,7 +167,10 @@ def test_a_file_sink_that_lacks_batches_can_no_longer_be_read(recorded: Found) -
 def test_a_batch_that_is_skipped_leaves_a_hole_in_a_file_sinks_log_unless_it_is_filled(recorded: Found) -> None:
     newest = BATCHES - 1
     (holed, (said,)), (filled, (then,)) = recorded["parquet: skipped"], recorded["parquet: skipped and filled"]
-    assert any(re.search(rf"put a file {newest} that .* v1", text) for text in holed["warnings"])
+    assert any(
+        re.search(rf"put a file {newest} that (holds v1, and nothing else|contains only the line v1)", text)
+        for text in holed["warnings"]
+    )
     assert "CKPT413" in codes(said)
     assert f"_spark_metadata/{newest} doesn't exist" in holed["unreadable"]
     assert "CKPT413" not in codes(then)
