@@ -39,7 +39,7 @@ class Case:
     map_source: tuple[str, ...] = ()
     start: tuple[tuple[str, str], ...] = ()
     begins: tuple[tuple[str, int], ...] = ()  # how many ids of a source come before its start
-    refused: str | None = None  # parts of the refusal, with ... between them
+    refused: str | None = None  # words of the refusal
     since: str = "3.5"
     needs: str = ""
     shape: str | None = None  # of the changed query, where it is another one
@@ -164,7 +164,7 @@ def _cases_of_rates() -> Iterator[Case]:
 def _cases_of_two_rates() -> Iterator[Case]:
     """Rates whose options are not in ``query.json``: Spark starts swapped ones, and each goes on as the other."""
     base = next(list_bases(("r", "r7"), "two rates", ("agg",)))
-    ask = "no file says which: ... it with `map_source"
+    ask = "no file says which: map it with `map_source"
     for label, words, mapped in (
         ("swapped", ("r7", "r"), ("1=0", "0=1")),
         ("one more first", ("a", "r", "r7"), ("0=1", "1=2")),
