@@ -466,6 +466,8 @@ def _groups() -> Iterator[ColumnCase]:
     yield ColumnCase("group state more, with a value", old, more, expected, default=least, verdict="unknown", **how)
     ordered = Query(group=(("n", "INT"), ("s", "INT")))
     yield ColumnCase("group state in another order", old, ordered, _full("s", "n"), verdict="unknown", **how)
+    renamed = Query(group=(("total", "INT"), ("n", "INT")))
+    yield ColumnCase("group state, a field renamed", old, renamed, _full("total", "n"), verdict="unknown", **how)
     keyed = replace(old, schema=WIDE_KEYS)
     yield ColumnCase("group state, key wider", old, keyed, _full("s", "n"), verdict="unknown", **how)
     narrow = Query(group=(("s", "INT"), ("n", "STRING")))

@@ -97,7 +97,8 @@ def make_function(names: Sequence[str]) -> Any:
         old = dict(zip(names, state.get, strict=True)) if state.exists else {}
         values = [int(value) for frame in frames for value in frame["v2"]]
         greatest = [*values, *([int(old["m"])] if old.get("m") is not None else [])]
-        new = {"s": (old.get("s") or 0) + sum(values), "n": (old.get("n") or 0) + len(values), "m": max(greatest)}
+        total = (old.get("s") or old.get("total") or 0) + sum(values)
+        new = {"s": total, "total": total, "n": (old.get("n") or 0) + len(values), "m": max(greatest)}
         state.update(tuple(new.get(name) for name in names))
         yield pd.DataFrame({"k": [key[0]], **{name: [str(new.get(name))] for name in names}})
 
