@@ -29,7 +29,7 @@ _GAUGES = (
     _Gauge("readable", "Whether the checkpoint could be inspected.", lambda row: row.error is None),
     _Gauge(
         "restartable",
-        "Whether the query runs after its next start, according to every forecast behind the verdict.",
+        "Whether all forecasts that decide the verdict say that the query runs after its next start.",
         lambda row: None if row.outcome is None else row.outcome.runs,
     ),
     _Gauge(

@@ -41,7 +41,7 @@ class ScannedCheckpoint:
     path: Annotated[str, "as for `ckpt inspect`"]
     name: Annotated[str, "its last folder, with the parent folder if it is called `checkpoint` or similar"]
     verdict: Annotated[str | None, "the verdict of `ckpt inspect`; its words are not fixed"] = None
-    outcome: Annotated[Outcome | None, "the worst forecast behind the verdict"] = None
+    outcome: Annotated[Outcome | None, "the worst outcome in the forecasts that decide the verdict"] = None
     kind: Kind | None = None
     query_id: str | None = None
     stateful: bool | None = None
