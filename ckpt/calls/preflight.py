@@ -98,8 +98,8 @@ def preflight(
         live = ask_readers(query, output_mode, opened) if sources else None
     else:
         version = None if spark is None else parse_choice(Spark, spark, "spark")
-        start = PlannedStart(version, conf or {}, query=read_query(expect), query_file=name_file(expect))
-        start = replace(start, release=spark)
+        wanted, named = read_query(expect), name_file(expect)
+        start = PlannedStart(version, conf or {}, query=wanted, query_file=named, release=spark)
         live = ask_sources(opened, source_options or {}, storage_options) if sources else None
     start = replace(start, old=before, old_file=name_file(from_query), progress=mode, must_exist=must_exist)
     readiness = judge_start(opened, start, has, live, find_changed_file(opened, storage_options))

@@ -1,6 +1,8 @@
 """``inspect`` says that nothing is to repair exactly where ``repair`` plans nothing, for all damages of the oracle."""
 
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from tests.conftest import CopyOf
 from tests.laws.agreement import find_disagreements
 from tests.laws.next_obeyed import oracle_cases
 from tests.restart.oracle.cases import Case
-from tests.support.places import SAMPLE_NAMES
+from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
 
@@ -46,6 +48,29 @@ def test_both_say_the_same_of_every_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_both_say_the_same_of_a_sample(sample: str, copy_of: CopyOf) -> None:
     assert [*find_disagreements(copy_of(sample))] == []
+
+
+def _miscount(checkpoint: Path) -> Iterator[str]:
+    """Record another number of shuffle partitions in the newest offsets, which is wrong: no key is in a wrong place."""
+    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    recorded = newest.read_text()
+    for number in (1, 3, 4):
+        newest.write_text(re.sub(r'("spark.sql.shuffle.partitions":)"\d+"', rf'\1"{number}"', recorded))
+        yield from find_disagreements(checkpoint)
+        found = inspect(str(checkpoint)).findings
+        yield from (f"{number}: {each.path}" for each in found if each.code == "CKPT324")
+
+
+@pytest.mark.parametrize("sample", ["aggregation-changelog-4.2", "join-hdfs-3.5", "tws-rocksdb-4.2"])
+def test_where_the_number_of_partitions_is_wrong_no_key_is(sample: str, copy_of: CopyOf) -> None:
+    assert [*_miscount(copy_of(sample))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", [name for name in SAMPLE_NAMES if (SAMPLES / name / "state").is_dir()])
+def test_where_the_number_of_partitions_is_wrong_no_key_is_in_any_sample(sample: str, copy_of: CopyOf) -> None:
+    assert [*_miscount(copy_of(sample))] == []
 
 
 def test_a_leftover_checksum_of_a_temporary_file_is_left_alone_until_asked(copy_of: CopyOf) -> None:

@@ -140,6 +140,17 @@ _FOUND: dict[str, tuple[str, list[Mutation]]] = {
     "first batch": ("stateless-4.2", delete_logs(range(1, 6), range(6))),
     "newest offsets empty": ("kafka-4.2", [write("offsets/5", ""), *delete("commits/5")]),
     "commits only": ("stateless-4.2", [*delete_logs(range(6), []), *delete("metadata")]),
+    "another source": (
+        "stateless-3.5",
+        [
+            {
+                "op": "replace_text",
+                "path": "offsets/5",
+                "old": '{"offset":60,"timestamp":1700000006000}',
+                "new": '{"logOffset":3}',
+            }
+        ],
+    ),
     "a number": ("delta-4.2", [write("offsets/5", "v1\n{}\n12")]),
 }
 """Kinds of damage that checkpoints of other people have, and whose pages led in a circle."""
