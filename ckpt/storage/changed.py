@@ -1,6 +1,8 @@
 """Shows a tree as it would be with other files in some places; nothing is written."""
 
+import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from ckpt.errors import NotFound, StorageError
@@ -95,4 +97,6 @@ def _change_listing(listing: Listing, files: Mapping[str, Content], *, empty_fol
     if not empty_folders:
         filled = {"", *(above for path, own in folders.items() if own for above in (*folders_above(path), path))}
         folders = {path: own for path, own in folders.items() if path in filled}
-    return Listing(folders, listing.oddities, listing.links)
+    changed = {path.rpartition("/")[0] for path in files} if listing.changed_ms else ()
+    now_ms = int(time.time() * 1000)
+    return replace(listing, folders=folders, changed_ms={**listing.changed_ms, **dict.fromkeys(changed, now_ms)})

@@ -117,8 +117,13 @@ def _show_sources(positions: Positions) -> Iterator[Block]:
 
 
 def _show_next(positions: Positions) -> Iterator[Block]:
-    path, begin_anew = positions.inspection.checkpoint.uri, all(source.begins_anew for source in positions.sources)
-    if positions.refused or not (positions.inspection.sound and positions.committed and begin_anew):
+    inspection, path = positions.inspection, positions.inspection.checkpoint.uri
+    here = call("offsets_show", path, batch=positions.batch)
+    led_here = (rated.advice for rated in inspection.troubles if rated.advice and here in rated.advice.calls)
+    begin_anew = all(source.begins_anew for source in positions.sources)
+    if advice := next(led_here, None):
+        yield Next(advice.without({here}).steps)
+    elif positions.refused or not (inspection.sound and positions.committed and begin_anew):
         yield from show_call(call("inspect", path), words("See what the next start does."))
     else:
         code = call("handoff", path).but(batch=positions.batch, snippet="python")

@@ -222,6 +222,11 @@ def unsafe(inspection: Inspection) -> list[str]:
     return [rated.finding.diagnosis.code for rated in errors if rated.finding.diagnosis.code != "CKPT419"]
 
 
+def undone(after: Inspection) -> list[str]:
+    """What a change should not have left: without any batch (CKPT127) only the user knows whether the query wrote."""
+    return [code for code in unsafe(after) if code != "CKPT127"]
+
+
 def recorded_failures(case: Case, inspection: Inspection) -> Iterator[str]:
     """The starts that the page counts, synchronous or not, and that failed when they were recorded."""
     for forecast in inspection.counted:
@@ -266,8 +271,8 @@ def _judge_change(obeyed: Obeyed, before: Inspection, after: Inspection) -> Iter
     starts = [f for f in after.counted if f.progress is Progress.SYNC]
     if not any(f.outcome.runs and not f.lost for f in starts) and before.sound is False:
         yield f"no start runs after the change: {after.verdict}"
-    if unsafe(after):
-        yield f"after the change there is {unsafe(after)}: {after.verdict}"
+    if undone(after):
+        yield f"after the change there is {undone(after)}: {after.verdict}"
 
 
 def announced_rows(obeyed: Obeyed) -> str:
@@ -279,7 +284,7 @@ def announced_rows(obeyed: Obeyed) -> str:
 def found_rows(obeyed: Obeyed) -> str:
     """The cost in rows by what was done: what the receipts say, and what had to be accepted."""
     accepted = {word for command in obeyed.commands for word in command}
-    if "--accept-skip" in accepted:
+    if {"--accept-skip", "skip"} & accepted:
         return "left-out"
     replayed = any(document.get("replay") for document in obeyed.applied)
     return "again" if replayed or "--accept-replay" in accepted else "none"

@@ -31,7 +31,7 @@ from tests.laws.next_obeyed import (
     refused_offers,
     run,
     tell,
-    unsafe,
+    undone,
 )
 from tests.restart.oracle.cases import Case
 from tests.restart.oracle.cases.model import Mutation, delete, delete_logs, write
@@ -211,7 +211,7 @@ def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
             assert obeyed.faults == [], case.name
             inspection = look(checkpoint)
             if obeyed.end is End.NOTHING or obeyed.documents[-1].get("applied"):
-                assert failing(inspection) + unsafe(inspection) == [], (case.name, inspection.verdict)
+                assert failing(inspection) + undone(inspection) == [], (case.name, inspection.verdict)
                 done += acts > 0
             elif obeyed.end is End.STOP:
                 assert obeyed.last, case.name
