@@ -118,7 +118,7 @@ def _show_sources(positions: Positions) -> Iterator[Block]:
 
 def _show_next(positions: Positions) -> Iterator[Block]:
     inspection, path = positions.inspection, positions.inspection.checkpoint.uri
-    here = call("offsets_show", path, batch=positions.batch)
+    here = call("offsets_show", path).but(batch=positions.batch)
     led_here = (rated.advice for rated in inspection.troubles if rated.advice and here in rated.advice.calls)
     begin_anew = all(source.begins_anew for source in positions.sources)
     if advice := next(led_here, None):
