@@ -36,7 +36,7 @@ class ChangeOptions(options.CommonOptions):
     backup: Annotated[
         str | None, typer.Option(metavar="DIR", help="Back up to this new folder. Default: a sibling.")
     ] = None
-    undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Undo an earlier run from this backup.")] = None
+    undo: Annotated[str | None, typer.Option(metavar="BACKUP", help="Undo an earlier run, using this backup.")] = None
     deep: options.DeepOption = False
     names_only: options.NamesOnlyOption = False
     grace: Annotated[
@@ -77,10 +77,10 @@ class ChangeOptions(options.CommonOptions):
         if self.undo is not None and any(value is not None for value in others.values()):
             *names, last = (name if name.isupper() else Option(name) for name in others)
             raise UsageError.of(
-                "{--undo} restores everything: leave out {names} and {last}", names=join(names, ", "), last=last
+                "{--undo} restores everything: omit {names} and {last}", names=join(names, ", "), last=last
             )
         if (self.apply or self.undo is not None) and self.grace and not self.quiet:
-            why = "checking twice, a few seconds apart, that nothing is writing here; you must stop the query yourself"
+            why = "checking twice, a few seconds apart, that nothing writes to it; you must stop the query yourself"
             typer.echo(f"ckpt: {why}", err=True)
         accepted = accepted or AcceptOptions()
         return ApplyOptions(

@@ -29,24 +29,24 @@ def evolve(
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change CHECKPOINT itself: sources only.")] = False,
     map_source: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map source OLD to NEW; - means none. Repeatable.")
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map source OLD to NEW; - for none. Repeatable.")
     ] = None,
     map_operator: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map operator OLD to NEW; - means none. Repeatable.")
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Map operator OLD to NEW; - for none. Repeatable.")
     ] = None,
     map_column: Annotated[
         list[str] | None,
-        typer.Option("--map-column", metavar="OLD=NEW", help="Map state column OLD to NEW; - means none. Repeatable."),
+        typer.Option("--map-column", metavar="OLD=NEW", help="Map state column OLD to NEW; - for none. Repeatable."),
     ] = None,
     default: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column in old rows. Repeatable."),
+        typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column in existing rows. Repeatable."),
     ] = None,
     start: Annotated[
         list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Start offset of a new source. Repeatable.")
     ] = None,
     accept_from_now_on: Annotated[
-        bool, typer.Option("--accept-from-now-on", help="Accept that new parts know only rows from now on.")
+        bool, typer.Option("--accept-from-now-on", help="Accept that new parts see only rows from now on.")
     ] = False,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give NEW its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only show what would be written to NEW.")] = False,
@@ -124,7 +124,7 @@ def _check_request(
     if in_place and new is not None:
         raise UsageError.of("name one target: NEW or {--in-place}")
     if in_place and of_new:
-        raise UsageError.of("{--new-id} and {--plan} are for NEW; {--in-place} prints a plan until {--apply}")
+        raise UsageError.of("{--new-id} and {--plan} are for NEW; {--in-place} only prints a plan without {--apply}")
     if new is not None:
         options.check_stays(new)
     if not in_place and (change.apply or change.backup is not None or change.deep):

@@ -26,7 +26,7 @@ def explain(
     text: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TEXT | FILE | -]", help="A message, or a log (.gz too); -: standard input.", show_default=False
+            metavar="[TEXT | FILE | -]", help="A message, a log (.gz too), or - for standard input.", show_default=False
         ),
     ] = None,
     checkpoint: Annotated[
@@ -58,14 +58,14 @@ def explain(
 def _explain_text(text: str | None, inspection: Inspection | None) -> Explanation:
     if text is None or text in ("-", "/dev/stdin"):
         if sys.stdin.isatty():
-            raise UsageError("give the text of the error, or a file that contains it, or pipe it in")
+            raise UsageError("give the text of the error or a file that contains it, or pipe the text in")
         return _read("standard input", None, inspection)
     if not text.strip():
         raise UsageError("the text is empty")
     if (readable := _is_readable(text)) is not None:
         if not readable:
             raise UsageError.of(
-                "{text} is not a file: name one, or pipe the text into {explain}",
+                "{text} is not a file: name a file, or pipe the text into {explain}",
                 text=one_line(text),
                 explain=call("explain"),
             )

@@ -23,12 +23,12 @@ from .watching import interruptible
 class TargetOptions:
     """Options for the place and the form of the data."""
 
-    to: Annotated[str | None, typer.Option(metavar="PATH", help="Write to this folder, local or remote.")] = None
+    to: Annotated[str | None, typer.Option(metavar="PATH", help="Write to this local or remote folder.")] = None
     table: Annotated[str | None, typer.Option(metavar="NAME", help="Write to this catalog table.")] = None
     format: Annotated[Format, typer.Option(help="The data format.")] = Format.PARQUET
     mode: Annotated[Mode, typer.Option(help="If data is already there.")] = Mode.ERROR
     shape: Annotated[Shape, typer.Option(help="raw: as Spark stores it.")] = Shape.FLAT
-    partition_id: Annotated[bool, typer.Option("--partition-id", help="Add the state partition of each row.")] = False
+    partition_id: Annotated[bool, typer.Option("--partition-id", help="Add each row's state partition.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class StateOptions:
     """Options that choose a batch, or everything."""
 
     batch: options.BatchOption = None
-    changes_from: Annotated[options.BatchOrTime, options.at("Changes since this batch, not the state.")] = None
-    all_units: Annotated[bool, typer.Option("--all-units", help="All state, in one folder per part.")] = False
-    salvage: Annotated[bool, typer.Option("--salvage", help="Read what can be read of damaged state.")] = False
-    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what a salvage loses.")] = False
+    changes_from: Annotated[options.BatchOrTime, options.at("Changes since this batch, not the full state.")] = None
+    all_units: Annotated[bool, typer.Option("--all-units", help="Export all state, one folder per part.")] = False
+    salvage: Annotated[bool, typer.Option("--salvage", help="Read as much damaged state as possible.")] = False
+    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what --salvage loses.")] = False
 
 
 def export_state(

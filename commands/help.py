@@ -31,7 +31,7 @@ _HEADINGS = {
     "Engine": ("engine", "jobs", "master", "conf"),
     "Storage and output": ("storage_option", "to_storage_option", "output", "quiet", "help"),
 }
-"""Headings of options that several commands have, after the options of a command itself; in the order of the help."""
+"""Headings of options that several commands share, in help order; a command's own options come first."""
 _ORDER = ("Arguments", "Options", *_HEADINGS)
 _SHARED = [name for names in _HEADINGS.values() for name in names]
 _EXTRAS = re.compile(r"  \[([^\]]*)\]$")

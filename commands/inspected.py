@@ -52,10 +52,10 @@ _WHOLE = words(
 _NO_ADVICE = advise(
     run(
         call("inspect", CHECKPOINT),
-        words("Ask ckpt where the checkpoint is: an earlier version wrote this document, with advice as text only."),
+        words("Inspect the checkpoint itself: an earlier version wrote this document, with advice only as text."),
     )
 )
-"""For a finding of a document in which advice is no data."""
+"""For a finding in a document that contains advice only as text."""
 
 
 def is_document(path: str) -> bool:
@@ -94,7 +94,7 @@ def mask_query(query: QueryDescription) -> QueryDescription:
 
 def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     if document.sink is not None or any(source.live is not None for source in document.sources):
-        changing = plain(f"{one_line(path)} has answers from the sink or the sources, which change: print ")
+        changing = plain(f"{one_line(path)} has answers from the sink or the sources, which can change: print ")
         raise CkptError(changing + _WHOLE)
     known = {diagnosis.code: diagnosis for diagnosis in all_diagnoses()}
     explained = {reason for keys in document.restart for reason in keys.reasons}
@@ -175,7 +175,7 @@ def _list_unknown(document: InspectionDocument, path: str) -> Iterator[str]:
     yield f"changes to the checkpoint since {one_line(path)} was written ({newest}), and whether a driver is running"
     for source in document.sources:
         if _find_entry(source) > 0 and _count_entries(document, source.index) not in (0, 1):
-            yield f"source {source.index}: all files of the newest batch; {one_line(path)} has only its last entry's"
+            yield f"source {source.index}: all files of the newest batch; {one_line(path)} lists only its last entry"
 
 
 def _count_entries(document: InspectionDocument, source: int) -> int | None:

@@ -28,22 +28,22 @@ GROUPS = {
     "New checkpoints": ("copy", "rewrite", "merge", "split", "import-state"),
     "New queries": ("evolve", "handoff", "migrate"),
 }
-"""Commands by heading, in the order of the help."""
+"""Commands by heading, in the order of the help page."""
 MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
 MODULES |= {name: f"rewrite:{name.replace('-', '_')}" for name in ("merge", "split", "import-state")}
-"""The module of each command, which has a function or group of the same name, or of the one that is named."""
+"""The module of each command. The command is its function or group of that name, or of the name after the colon."""
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
-    ("rewrite", "--combine"): "it is an option of ckpt merge CHECKPOINT CHECKPOINT... NEW",
-    ("rewrite", "--expect"): "it is --schema; with several checkpoints an option of ckpt merge",
+    ("rewrite", "--combine"): "this is an option of ckpt merge CHECKPOINT CHECKPOINT... NEW",
+    ("rewrite", "--expect"): "use --schema; for several checkpoints, use ckpt merge",
     ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
     ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
-    ("offsets set", "--batch"): "it is --expect-batch, which refuses any other batch; offsets show has --batch",
+    ("offsets set", "--batch"): "use --expect-batch, which refuses any other batch; --batch is for offsets show",
     ("offsets import", "--batch"): "it is --expect-batch",
-    ("scan", "--commit-to"): "it is a separate command: ckpt offsets commit ROOT... --group PREFIX",
-    ("state keys", "--largest"): "it is not needed: the heaviest keys are shown anyway",
-    ("state keys", "--skew"): "it is not needed: the fullest partitions are shown anyway",
+    ("scan", "--commit-to"): "use a separate command: ckpt offsets commit ROOT... --group PREFIX",
+    ("state keys", "--largest"): "the heaviest keys are shown without this option",
+    ("state keys", "--skew"): "the fullest partitions are shown without this option",
     ("preflight", "--from"): "it is --from-query",
     ("evolve", "--from"): "it is --from-query",
     ("evolve", "--map"): "it is --map-column",
@@ -58,7 +58,7 @@ _MOVED = {
     ("", "--to-storage-option"): "it is --to-storage-options",
     ("", "--source-option"): "it is --source-options",
 }
-"""Options that were spelled otherwise before 0.1.0, each with what to type now; "" is any command."""
+"""Options that were spelled differently before 0.1.0, each with a hint to the new spelling; "" is any command."""
 _WORDS = {
     r"Value error, ": "",
     r"Input should be greater than or equal to (\S+)": r"it must be at least \1",
@@ -66,7 +66,7 @@ _WORDS = {
     r"Input should be a valid integer.*": "it must be an integer",
     r"Input should be a valid number.*": "it must be a number",
 }
-"""Messages of pydantic, with which Typer reads options, and the words of ckpt for each."""
+"""Messages of pydantic, which Typer uses to read options, and ckpt's wording for each."""
 
 
 class _Group(HelpGroup):
@@ -148,7 +148,7 @@ app = typer.Typer(
 def main(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version; with -v all that a bug report needs.")
+        bool, typer.Option("--version", help="Print the version; with -v, everything for a bug report.")
     ] = False,
     verbose: Annotated[bool, typer.Option("-v", hidden=True)] = False,
 ) -> None:

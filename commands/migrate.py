@@ -27,9 +27,9 @@ def changelog(
     checkpoint: options.CheckpointArg,
     common: options.CommonOptions,
     to: Annotated[Changelog, typer.Option(help="Changelog checkpointing on or off.")],
-    verify: Annotated[bool, typer.Option("--verify", help="After some batches: check that it took effect.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="After some batches: check that the switch worked.")] = False,
     files_only: Annotated[
-        bool, typer.Option("--files-only", help="With --verify: do not compare state, use no Spark.")
+        bool, typer.Option("--files-only", help="With --verify: do not compare state or use Spark.")
     ] = False,
     master: options.MasterOption = None,
     conf: options.ConfOption = None,
@@ -47,7 +47,7 @@ def changelog(
     could not compare.
     """
     if not verify and (files_only or master is not None or conf):
-        raise UsageError.of("{--files-only}, {--master} and {--conf} need {--verify}; nothing else uses Spark")
+        raise UsageError.of("{--files-only}, {--master} and {--conf} need {--verify}: only verification uses Spark")
     storage_options = common.storage_options
     with session(master, conf, quiet=common.quiet) as with_spark:
         switch = ckpt.migrate_changelog(

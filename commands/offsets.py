@@ -52,7 +52,7 @@ def set_command(
         str | None, typer.Option(metavar="JSON|PLACE", help="An offset, @FILE, earliest, latest, a time, -2h.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="TOPIC[/PARTITION]", help="With a PLACE: move only this; repeatable.")
+        list[str] | None, typer.Option(metavar="TOPIC[/PARTITION]", help="With PLACE: move only this part; repeatable.")
     ] = None,
     shift: Annotated[
         list[str] | None, typer.Option(metavar="TOPIC/PARTITION=±N", help="Move a Kafka partition; repeatable.")
@@ -200,6 +200,6 @@ def _read(text: str) -> str:
 
 
 offsets = CommandGroup(
-    "Change where the next batch starts, or its topic; show lag.",
+    "Change the next batch's start or topic; show lag.",
     {"show": show, "set": set_command, "export": export_command, "import": import_command, "commit": commit},
 )

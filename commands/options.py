@@ -104,16 +104,16 @@ def spark_release(word: str) -> str:
 
 
 CheckpointArg = Annotated[
-    str, typer.Argument(metavar="CHECKPOINT", help="A local path, or a URI: s3://bucket/checkpoint.")
+    str, typer.Argument(metavar="CHECKPOINT", help="A local path or a URI, such as s3://bucket/cp.")
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", metavar="FORM", help="table, json, html, github.")]
 StorageOption = Annotated[
     list[str] | None,
-    typer.Option("--storage-options", metavar="KEY=VALUE", help="An option of the file system; repeatable."),
+    typer.Option("--storage-options", metavar="KEY=VALUE", help="An option for the file system; repeatable."),
 ]
 ToStorageOption = Annotated[
     list[str] | None,
-    typer.Option("--to-storage-options", metavar="KEY=VALUE", help="An option of NEW's file system; repeatable."),
+    typer.Option("--to-storage-options", metavar="KEY=VALUE", help="An option for NEW's file system; repeatable."),
 ]
 SparkOption = Annotated[
     list[Spark] | None,
@@ -121,10 +121,10 @@ SparkOption = Annotated[
 ]
 ReleaseOption = Annotated[
     list[str] | None,
-    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast for it only; a release: known bugs."),
+    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast only this version; a release adds its bugs."),
 ]
 ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
-BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0: all.")]
+BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0 shows all.")]
 SinkOption = Annotated[
     str | None,
     typer.Option(metavar="URI|KIND", help="Ask the sink, or name upsert|append|kafka|noop."),
@@ -132,10 +132,10 @@ SinkOption = Annotated[
 SourcesOption = Annotated[bool, typer.Option("--sources", help="Also ask the sources for their current offsets.")]
 ReaderOption = Annotated[
     list[str] | None,
-    typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; a secret as @FILE or env:NAME."),
+    typer.Option("--source-options", metavar="I.KEY=VALUE", help="A reader option; secrets as @FILE or env:NAME."),
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Also show all batches, state and what findings mean.")
+    bool, typer.Option("-v", "--verbose", help="Also show all batches, the state and what findings mean.")
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 NamesOnlyOption = Annotated[
@@ -145,18 +145,18 @@ JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N 
 DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Drop these keys, one a line: {"user": "x"}.')]
 WhereOption = Annotated[list[str] | None, typer.Option(metavar="SQL", help="Keep rows with key_user <> 'ann'.")]
 FewerVersionsOption = Annotated[
-    bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions can start it.")
+    bool, typer.Option("--accept-fewer-versions", help="Accept that fewer Spark versions can start NEW.")
 ]
 OperatorOption = Annotated[int | None, typer.Option(min=0, metavar="ID", help="Only this operator's state.")]
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="The Spark master. Default: local[*].")]
 ConfOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")]
 RootsArg = Annotated[
-    list[str], typer.Argument(metavar="ROOT...", help="Checkpoints, or parent folders: paths or URIs.")
+    list[str], typer.Argument(metavar="ROOT...", help="Checkpoints or parent folders, as paths or URIs.")
 ]
 DepthOption = Annotated[int | None, typer.Option(min=0, metavar="N", help="Search N levels below ROOT. Default: all.")]
 KafkaOption = Annotated[
     list[str] | None,
-    typer.Option("--source-options", metavar="KEY=VALUE", help="A reader option; a secret as @FILE or env:NAME."),
+    typer.Option("--source-options", metavar="KEY=VALUE", help="A reader option; secrets as @FILE or env:NAME."),
 ]
 BatchOption = Annotated[BatchOrTime, at("As of this batch. Default: the newest.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
@@ -199,7 +199,7 @@ class PartOptions:
     """Options that choose a part of the state."""
 
     operator: OperatorOption = None
-    store: Annotated[str | None, typer.Option(metavar="NAME", help="This store of a join, as Spark keeps it.")] = None
+    store: Annotated[str | None, typer.Option(metavar="NAME", help="This store of a join, as Spark stores it.")] = None
     side: Annotated[Side | None, typer.Option(help="One side of a join.")] = None
     variable: Annotated[str | None, typer.Option(metavar="NAME", help="This variable of transformWithState.")] = None
     timers: Annotated[bool, typer.Option("--timers", help="The timers of transformWithState.")] = False

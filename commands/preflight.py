@@ -33,23 +33,23 @@ def preflight(
     checkpoint: options.CheckpointArg,
     spark: Annotated[
         str | None,
-        typer.Option(parser=options.spark_release, metavar="VERSION", help="Default: the version of --expect, or all."),
+        typer.Option(parser=options.spark_release, metavar="VERSION", help="Default: that in --expect, otherwise all."),
     ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")
     ] = None,
     expect: Annotated[str | None, typer.Option(metavar="FILE", help="The query, from `ckpt.describe_query`.")] = None,
     from_query: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The query that wrote it, to compare with --expect.")
+        str | None, typer.Option(metavar="FILE", help="The query that wrote CHECKPOINT, for --expect.")
     ] = None,
-    must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
+    must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no query ever planned a batch.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     deep: options.DeepOption = False,
     names_only: options.NamesOnlyOption = False,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,
     sink: options.SinkOption = None,
-    fix: Annotated[FixChoice | None, typer.Option(help="Apply fixes that touch no row, if they are enough.")] = None,
+    fix: Annotated[FixChoice | None, typer.Option(help="Apply fixes that do not touch rows, if they suffice.")] = None,
     backup: Annotated[
         str | None, typer.Option(metavar="DIR", help="With --fix: back up to this new folder. Default: a sibling.")
     ] = None,
@@ -79,8 +79,8 @@ def preflight(
     if is_document(checkpoint):
         if deep or names_only or sources or source_option or sink is not None or storage_option or fix is not None:
             raise UsageError.of(
-                "{file} is not a checkpoint, which {--deep}, {--names-only}, {--fix}, {--sink}, {--sources} and "
-                "options need",
+                "{file} is not a checkpoint, but {--deep}, {--names-only}, {--fix}, {--sink}, {--sources} and "
+                "options need one",
                 file=one_line(checkpoint),
             )
         evidence, shown = read_evidence(checkpoint)

@@ -18,8 +18,8 @@ def repair(
     choose: Annotated[
         FixName | None, typer.Option(metavar="FIX", help="Use this fix. Default: the recommended one.")
     ] = None,
-    query_id: Annotated[str | None, typer.Option(metavar="ID", help="The query's id, if metadata is lost.")] = None,
-    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove files that harm no start.")] = False,
+    query_id: Annotated[str | None, typer.Option(metavar="ID", help="The query ID, if metadata is lost.")] = None,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove harmless leftover files.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
 ) -> None:

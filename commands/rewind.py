@@ -20,13 +20,13 @@ def rewind(
     change: change_options.ChangeOptions,
     to_batch: Annotated[options.BatchOrTime, options.at("The last batch to keep.")] = None,
     to_time: Annotated[
-        datetime | None, typer.Option(parser=parse_time, metavar="TIME", help="The batch of this time, such as -2h.")
+        datetime | None, typer.Option(parser=parse_time, metavar="TIME", help="The batch at this time, such as -2h.")
     ] = None,
     to_sink_version: Annotated[
-        str | None, typer.Option(metavar="V", help="The batch that --sink had in version V.")
+        str | None, typer.Option(metavar="V", help="The batch that version V of --sink contained.")
     ] = None,
     restore_sink: Annotated[bool, typer.Option("--restore-sink", help="Also restore that table to V.")] = False,
-    replay: Annotated[Replayed, typer.Option(help="Batch N+1: its old offsets, or new ones.")] = Replayed.SAME,
+    replay: Annotated[Replayed, typer.Option(help="Run batch N+1 with old or new offsets.")] = Replayed.SAME,
     sink: options.SinkOption = None,
 ) -> None:
     """Take a query back to batch N, with its state.

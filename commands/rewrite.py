@@ -47,7 +47,7 @@ def rewrite(
     run: RunOptions,
     drop_keys: options.DropKeysOption = None,
     where: options.WhereOption = None,
-    salvage: Annotated[bool, typer.Option("--salvage", help="Read what can be read of damaged state.")] = False,
+    salvage: Annotated[bool, typer.Option("--salvage", help="Read as much damaged state as possible.")] = False,
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept what --salvage loses.")] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
     schema: Annotated[str | None, typer.Option(metavar="FILE", help="Schemas, if the state has none.")] = None,
@@ -65,7 +65,7 @@ def rewrite(
     """
     if more or len(where or ()) > 1:
         raise UsageError.of(
-            "name one CHECKPOINT and one NEW; {merge} merges several checkpoints, and {split} divides one",
+            "name one CHECKPOINT and one NEW; {merge} merges several checkpoints, and {split} divides a checkpoint",
             merge=call("merge"),
             split=call("split"),
         )
@@ -87,7 +87,7 @@ def rewrite(
 def merge(
     *,
     checkpoints: Annotated[
-        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, of queries that do the same.")
+        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, by queries that do the same.")
     ],
     common: options.NewOptions,
     form: StateForm,
@@ -110,7 +110,7 @@ def merge(
     Exit status: 0 written or planned, 2 bad usage, 3 could not do it.
     """
     if len(where or ()) > 1:
-        raise UsageError.of("{--where}: name one condition, with AND or OR")
+        raise UsageError.of("{--where}: give one condition; join its parts with AND or OR")
     with run.writing(common, form.new) as how:
         merged = ckpt.merge(
             checkpoints,
@@ -132,9 +132,9 @@ def split(
     common: options.NewOptions,
     form: StateForm,
     run: RunOptions,
-    where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows of one NEW: key_at = 'eu'; one for each.")],
+    where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows for a NEW: key_at = 'eu'; give one per NEW.")],
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Accept losing rows that match no --where.")
+        bool, typer.Option("--accept-loss", help="Accept losing rows that match no --where condition.")
     ] = False,
     accept_fewer_versions: options.FewerVersionsOption = False,
 ) -> None:

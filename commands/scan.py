@@ -56,18 +56,18 @@ def scan(
     depth: options.DepthOption = None,
     jobs: options.JobsOption = None,
     changed_since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only those with a batch since TIME: 8h, 7d ago.")
+        str | None, typer.Option(metavar="TIME", help="Only checkpoints with a batch since TIME: 8h, 7d ago.")
     ] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = FailOn.WARNING,
+    fail_on: Annotated[FailOn, typer.Option(help="Exit 1 at this severity or above.")] = FailOn.WARNING,
     watch: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Scan again every SECONDS.")] = None,
     textfile: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Also write metrics for Prometheus to PATH.")
+        str | None, typer.Option(metavar="PATH", help="Also write Prometheus metrics to PATH.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep rows in FILE; continue a scan from it.")
+        str | None, typer.Option(metavar="FILE", help="Save rows in FILE, or resume the scan in FILE.")
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Also list checkpoints without a warning or error.")] = False,
-    sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for the lag of each query.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Also list checkpoints without warnings or errors.")] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Also ask Kafka for each query's lag.")] = False,
     source_option: options.KafkaOption = None,
     all_versions: Annotated[
         bool, typer.Option("--all-versions", help="Include superseded versions of pipeline flows.")
@@ -103,7 +103,7 @@ def scan(
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError.of("{--watch} prints one document after another: use jsonl or table, not {form}", form=output)
     if watch is not None and resume is not None:
-        raise UsageError.of("{--resume} is for one scan, {--watch} for many")
+        raise UsageError.of("{--resume} is for a single scan, and {--watch} repeats scans")
     if source_option and not sources:
         raise UsageError.of("{--source-options} needs {--sources}")
     kafka = options.kafka_options("sources", source_option) if sources else None

@@ -38,7 +38,7 @@ def sql(
         list[str],
         typer.Argument(
             metavar="STATEMENT ROOT...",
-            help="A statement (- is standard input); where to look.",
+            help="A statement (- reads standard input), then folders.",
         ),
     ],
     to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE; not as a table.")] = None,
@@ -74,9 +74,9 @@ def sql(
         return
     statements = split_statements(connection, sys.stdin.read()) if statement == "-" else [statement]
     if not statements:
-        raise UsageError("there is no statement on standard input")
+        raise UsageError("standard input contains no statement")
     if to is not None and len(statements) > 1:
-        raise UsageError.of("{--to} takes the rows of one statement only")
+        raise UsageError.of("{--to} accepts the rows of only one statement")
     for text in statements:
         _answer(connection, run_sql(connection, text), output, to)
     problems = list_problems(connection)
