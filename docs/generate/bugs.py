@@ -6,12 +6,12 @@ HEAD = """# Known bugs
 
 `ckpt inspect CHECKPOINT --spark 3.5.3` finds the bugs of a release that a checkpoint can hit (CKPT486).
 `ckpt preflight` and `ckpt scan` have the same option.
-Of a release that was not run, ckpt says that its bugs are unknown (CKPT487).
+If a release was not tested, ckpt says that its bugs are unknown (CKPT487).
 
 Written by `make docs` from `ckpt/inspection/bugs.toml`.
-Each bug was run on every release from @OLDEST to @NEWEST: it showed on the releases under "on", and on no later one.
-Then the query of each bug was continued with the release that fixes it: from there on, its rows were right.
-A bug that could not be reproduced has no row.
+Each bug was run on every release from @OLDEST to @NEWEST, and occurred only on the releases under "on".
+Then the query of each bug was continued with the release that fixes the bug, and all later rows were right.
+The table leaves out bugs that could not be reproduced.
 
 | bug | on | fixed in | what happens |
 |---|---|---|---|
