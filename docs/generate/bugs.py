@@ -42,8 +42,8 @@ def _describe(bug: Bug) -> str:
         "",
         f"What happens: {bug.happens}.",
         f"How it shows: {bug.shows}",
-        f"Found where a checkpoint has {_needs(bug)}.",
-        *([f"Without another release: {bug.avoid}"] if bug.avoid else []),
+        f"ckpt reports this bug if a checkpoint has {_needs(bug)}.",
+        *([f"Without an upgrade: {bug.avoid}"] if bug.avoid else []),
     ]
     return "\n".join(lines) + "\n"
 
