@@ -80,7 +80,7 @@ class ChangeOptions(options.CommonOptions):
                 "{--undo} restores everything: omit {names} and {last}", names=join(names, ", "), last=last
             )
         if (self.apply or self.undo is not None) and self.grace and not self.quiet:
-            why = "checking twice, a few seconds apart, that nothing writes to it; you must stop the query yourself"
+            why = "checking twice, a few seconds apart, that nothing is writing; you must stop the query yourself"
             typer.echo(f"ckpt: {why}", err=True)
         accepted = accepted or AcceptOptions()
         return ApplyOptions(

@@ -40,7 +40,7 @@ def evolve(
     ] = None,
     default: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column in existing rows. Repeatable."),
+        typer.Option(metavar="COLUMN=VALUE", help="Value of a new key column for old rows. Repeatable."),
     ] = None,
     start: Annotated[
         list[str] | None, typer.Option(metavar="SOURCE=JSON", help="Start offset of a new source. Repeatable.")

@@ -33,7 +33,7 @@ def preflight(
     checkpoint: options.CheckpointArg,
     spark: Annotated[
         str | None,
-        typer.Option(parser=options.spark_release, metavar="VERSION", help="Default: that in --expect, otherwise all."),
+        typer.Option(parser=options.spark_release, metavar="VERSION", help="Default: the --expect version, or all."),
     ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of the start; repeatable.")

@@ -87,7 +87,7 @@ def rewrite(
 def merge(
     *,
     checkpoints: Annotated[
-        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, by queries that do the same.")
+        list[str], typer.Argument(metavar="CHECKPOINT CHECKPOINT...", help="Two or more, from equivalent queries.")
     ],
     common: options.NewOptions,
     form: StateForm,

@@ -47,5 +47,5 @@ def _from_data(data: Any) -> Any:
         case list():
             return tuple(map(_from_data, data))
         case dict():
-            raise ValueError("an object of advice names no class")
+            raise ValueError("an advice object does not name its class")
     return data

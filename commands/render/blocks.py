@@ -180,7 +180,7 @@ class TypedStorage:
 
 
 TYPED: ContextVar[TypedStorage | None] = ContextVar("typed", default=None)
-"""Storage options of the command that runs."""
+"""Storage options of the running command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +227,19 @@ def lay_out_next(block: Next) -> Iterator[Item | Command]:
 
 _TO_DO = {
     Do.PUT_BACK: "Restore from a copy",
-    Do.DELETE: "Delete, if the condition under Next holds",
+    Do.DELETE: "Delete, but only if the condition under Next holds",
     Do.MOVE: "Move out of the checkpoint",
     Do.START: "Start the query as described under Next",
     Do.WAIT: "Do not start the query yet",
     Do.CHANGE: "Change what is described under Next",
-    Do.FIND_OUT: "Find out what Next asks before you start the query",
+    Do.FIND_OUT: "Answer the question under Next before you start the query",
 }
 
 
 _ROWS = {
     RowCost.NONE: "",
-    RowCost.AGAIN: "Rows are read again: first read what this page says about sinks.",
-    RowCost.LEFT_OUT: "Rows are skipped: first read what this page says about them.",
+    RowCost.AGAIN: "Rows are read again: first read about sinks on this page.",
+    RowCost.LEFT_OUT: "Rows are skipped: first read about skipped rows on this page.",
     RowCost.UNKNOWN: "",
 }
 

@@ -18,12 +18,12 @@ class _OldFile(Keys):
     bytes: Annotated[int, of("size")]
     sha256: Annotated[
         str | None,
-        "of its content, in hexadecimal; null if the file is only removed, because the plan does not need to read it",
+        "SHA-256 of the content, in hexadecimal; null if the plan only removes the file, and so need not read it",
     ]
 
 
 class _File(_OldFile):
-    sha256: Annotated[str, "of its content, in hexadecimal"]
+    sha256: Annotated[str, "SHA-256 of the content, in hexadecimal"]
 
 
 def _count_bytes(step: FileStep) -> int:
@@ -37,17 +37,17 @@ class StepKeys(Keys):
     action: FileAction
     path: Annotated[str, "relative to the checkpoint"]
     bytes: Annotated[int, "of the content written or removed", _count_bytes]
-    from_: Annotated[str | None, "the file of this checkpoint whose content is written", of("source")]
+    from_: Annotated[str | None, "the file of this checkpoint that content is copied from", of("source")]
     before: Annotated[
-        _OldFile | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)
+        _OldFile | None, "the file before the step; null if none", lambda step: FileContent.of(step.before)
     ]
-    after: Annotated[_File | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)]
+    after: Annotated[_File | None, "the file after the step; null if removed", lambda step: FileContent.of(step.after)]
 
 
 class WritingStepKeys(StepKeys):
     """A step of a plan that has read each file which it changes."""
 
-    before: Annotated[_File | None, "the file before; null if there is none", lambda step: FileContent.of(step.before)]
+    before: Annotated[_File | None, "the file before the step; null if none", lambda step: FileContent.of(step.before)]
 
 
 class RemovalKeys(StepKeys):
@@ -78,18 +78,18 @@ class ChangeDocument(DocumentKeys):
     """The document of a change: between its own keys those of the request, and those of the result."""
 
     checkpoint: Annotated[CheckpointKeys, "before any change", of("inspection")]
-    deep: Annotated[bool, "every byte of the state was read, with `--deep`", of("inspection.deep")]
+    deep: Annotated[bool, "with `--deep`, every byte of the state was read", of("inspection.deep")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
     applied: bool
     backup: Annotated[str | None, "the folder with the original files"]
-    why: Annotated[str | None, "for people; its words are not fixed"]
+    why: Annotated[str | None, "for people; the wording may change"]
     steps: Annotated[tuple[StepKeys, ...], "in order"]
     before: Annotated[tuple[RestartKeys, ...], "forecasts without the steps"]
     after: Annotated[tuple[RestartKeys, ...], "forecasts with them"]
     replay: Annotated[tuple[ReplayKeys, ...], "rows that the query reads again, as far as the log records them"]
     warnings: Annotated[Sentences, of("notices")]
     in_sinks: Annotated[tuple[InSinkKeys, ...], "how each kind of sink treats the rows; one entry if a sink was named"]
-    refused: Annotated[str | None, "why there is no plan, or why it was not carried out"]
+    refused: Annotated[str | None, "why there is no plan, or why the plan was not carried out"]
     undone: Annotated[bool, "everything is restored"]
 
     def __init_subclass__(cls, record: type[ChangePlan], request: str, result: str = "") -> None:

@@ -30,7 +30,7 @@ _CARRIED = "operator unit last_version later_version partitions rows rows_later 
 
 class _TwoWays(Keys, record=VersionComparison, keys=_TWO_WAYS):
     batch: Annotated[int, lambda pair: pair.version - 1]
-    older_snapshot: Annotated[int, "the version where the longer path starts", of("older")]
+    older_snapshot: Annotated[int, "the snapshot version at which the longer path starts", of("older")]
 
 
 class _Carried(Keys, record=Carried, keys=_CARRIED):
@@ -47,12 +47,12 @@ class ComparisonKeys(Keys, record=Comparison, keys="verdict spark failed two_way
 
     verdict: Annotated[
         ComparisonVerdict,
-        "unknown: no difference, but not every partition could be read in two ways; not-compared: Spark is missing or "
-        "failed",
+        "unknown: no difference was found, but some partitions could not be read in two ways; not-compared: Spark is "
+        "missing or failed",
     ]
     two_ways: Annotated[
         tuple[_TwoWays, ...],
-        "one version of one unit of state, read from its snapshot and from an older one through changelogs",
+        "one version of one state unit, read from its snapshot and from an older snapshot plus changelogs",
         of("compared"),
     ]
     carried: Annotated[
@@ -69,7 +69,7 @@ def show_comparison(comparison: Comparison) -> Iterator[Block]:
     yield from (Item(_compare_two_ways(pair), 4, "  ") for pair in comparison.compared[:_SHOWN])
     yield from (Item(_compare_across(carried), 4, "  ") for carried in comparison.carried[:_SHOWN])
     if any(carried.unchanged < carried.rows for carried in comparison.carried):
-        yield Item("batches in between rewrote or removed the other rows", 4, "  ")
+        yield Item("batches between the two versions rewrote or removed the other rows", 4, "  ")
     left = max(len(comparison.compared), len(comparison.carried)) - _SHOWN
     if left > 0:
         yield Item(words("and {left} more of each: see {fields}", left=left))
@@ -128,10 +128,10 @@ class _Store(Keys):
     store: Annotated[str, lambda pair: pair[1].name]
     partitions: Annotated[int, lambda pair: len(pair[1].partitions)]
     newest_snapshot_version: Annotated[
-        int | None, "the newest one that every partition has", lambda pair: pair[1].newest_snapshot_version
+        int | None, "the newest snapshot version that every partition has", lambda pair: pair[1].newest_snapshot_version
     ]
     replay_versions: Annotated[
-        int | None, "the most versions that the next load replays", lambda pair: _count_replayed(pair[1])
+        int | None, "the largest number of versions that the next load replays", lambda pair: _count_replayed(pair[1])
     ]
 
 
@@ -139,7 +139,7 @@ class _Written(Keys, record=Written, keys="operator store partition newest_versi
     newest_version: Annotated[int | None, of("newest")]
     since_version: Annotated[
         int | None,
-        "the first version written with the new setting; null if the newest is not",
+        "the first version written with the new setting; null if the newest version was not",
         of("since"),
     ]
 
@@ -163,7 +163,7 @@ class ChangelogDocument(DocumentKeys, record=ChangelogSwitch, keys=_KEYS):
         "state store checkpoint format: 1 or 2",
         lambda switch: getattr(switch.inspection.checkpoint.state, "format_version", None),
     ]
-    confs: Annotated[Mapping[str, str], "object: session settings and their values, all strings"]
+    confs: Annotated[Mapping[str, str], "object with session settings and their values, all as strings"]
     next_version: Annotated[int | None, "the state version that the next batch writes"]
     since_version: Annotated[
         int | None, "the first version that every partition wrote with the new setting", of("since")
@@ -172,7 +172,7 @@ class ChangelogDocument(DocumentKeys, record=ChangelogSwitch, keys=_KEYS):
     written: Annotated[tuple[_Written, ...], "one per store and partition"]
     state_compared: Annotated[
         ComparisonKeys | None,
-        "null without `--verify`, with `--files-only`, and if the switch did not take effect",
+        "null without `--verify`, with `--files-only`, or if the switch did not take effect",
         of("comparison"),
     ]
     warnings: Sentences
@@ -233,18 +233,18 @@ def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
             ]
             yield Item(", ".join(facts), 6, f"  operator {operator.id} {store.name}: ")
     yield Item(
-        "Afterwards a load replays every version since the newest snapshot; batches write only their changes."
+        "Afterwards, a load replays every version since the newest snapshot, and each batch writes only its changes."
         if switch.to is Changelog.ON
-        else "Afterwards a load replays nothing; every batch writes a snapshot."
+        else "Afterwards, a load replays no versions, and every batch writes a snapshot."
     )
 
 
 def _show_how(switch: ChangelogSwitch) -> Iterator[Block]:
     if switch.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
-    yield Heading("Setting", "in the session, before the query starts, now and at every later start")
+    yield Heading("Setting", "set it in the session before the query starts, now and at every later start")
     yield from (Line(f"  {key}={value}") for key, value in switch.confs.items())
-    yield Item("The checkpoint does not record it: without it, Spark's default (off) applies.")
+    yield Item("The checkpoint does not record this setting: without it, Spark's default (off) applies.")
     if switch.outcome is SwitchOutcome.READY:
         back = Changelog.OFF if switch.to is Changelog.ON else Changelog.ON
         kind = "changelogs" if switch.to is Changelog.OFF else "snapshots"

@@ -27,10 +27,10 @@ _KEYS = "checkpoint to batch files bytes query_id new_id planned wrong_checksums
 class CopyDocument(DocumentKeys, record=CheckpointCopy, keys=_KEYS):
     """The document of ``ckpt copy``."""
 
-    checkpoint: Annotated[CheckpointKeys, "as of the batch; `path` is the original"]
+    checkpoint: Annotated[CheckpointKeys, "as of the copied batch; `path` is the original's path"]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
-        "behavior of each kind if the original and the copy both write to it",
+        "behavior of each kind of sink if the original and the copy both write to it",
         lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()],
     ]
 
@@ -81,7 +81,7 @@ class CopyReport(Report[CheckpointCopy]):
 
     def _show_sinks(self) -> Iterator[Block]:
         own = "has its own query id" if self.record.new_id else "has the original's query id"
-        yield Heading("Sinks", f"the copy {own}. If both queries write to the same sink, it")
+        yield Heading("Sinks", f"the copy {own}. If both queries write to the same sink, that sink")
         yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.record.sinks.items())
 
     def _show_next(self) -> Iterator[Block]:
@@ -89,7 +89,7 @@ class CopyReport(Report[CheckpointCopy]):
             copy = call("copy", self.source, self.record.to, batch=self.record.batch)
             adopts = words("Stop the query for good, then let the flow take over its checkpoint.")
             copies = words(
-                "Copy it. The query may keep running, unless it will continue on the copy: then stop it first."
+                "Copy it. The query may keep running; stop it first only if it will continue on the copy."
             )
             text = copies if parse_flow(self.record.to) is None else adopts
             yield from show_call(copy.but(new_id=self.record.new_id or None), text, writes=True)

@@ -36,14 +36,14 @@ class NextKeys(Keys):
 
     command: Annotated[
         tuple[Annotated[str, "one word, unquoted"], ...] | None,
-        "null if a person must do something that ckpt cannot, or must choose one of its words",
+        "null if a person must do something that ckpt cannot do, or must choose one of the command's words",
         of("words"),
     ]
     do: Annotated[
         Do | Literal["run"],
-        "`run`: the command, or one like it; otherwise what a person does: `put-back` files from a "
-        "copy of the checkpoint, `delete` or `move` files, `start` the query, `wait`: start nothing "
-        "yet, `change` the query, a setting, a table or Spark's version, `find-out` facts that only a person can know",
+        "`run`: run the command or one like it; otherwise, what a person does: `put-back` files from a copy of the "
+        "checkpoint, `delete` or `move` files, `start` the query, `wait` before starting anything, `change` the query, "
+        "a setting, a table or Spark's version, or `find-out` facts that only a person can know",
         lambda step: "run" if step.call is not None else step.do.do,
     ]
     paths: Annotated[
@@ -51,21 +51,21 @@ class NextKeys(Keys):
         "files and folders to restore, delete, move or investigate; empty if ckpt cannot name them",
         lambda step: () if step.call is not None else tuple(path for path in step.do.paths if isinstance(path, str)),
     ]
-    what: Annotated[str, "for people; its words are not fixed", _say]
-    rows: Annotated[RowCost, "its effect on the query's rows: some are read `again`, some `left-out`", of("rows.cost")]
+    what: Annotated[str, "for people; the wording may change", _say]
+    rows: Annotated[RowCost, "the step's effect on the query's rows, such as `again` or `left-out`", of("rows.cost")]
     writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
     before: Annotated[
         tuple[Annotated[str, "what a person must do first, such as `stop the query`"], ...],
         lambda step: tuple(map(str, step.before)),
     ]
-    stop: Annotated[bool, "only a copy of the checkpoint helps; `what` says why"]
+    stop: Annotated[bool, "only a copy of the checkpoint helps; `what` explains why"]
 
 
 class DocumentKeys(Keys):
     """Keys of every document."""
 
     ckpt: Annotated[ToolKeys, itself]
-    next: Annotated[tuple[NextKeys, ...], "what to do next, the recommended step first; empty: nothing", lambda _: ()]
+    next: Annotated[tuple[NextKeys, ...], "the steps to take next, recommended step first; empty if none", lambda _: ()]
 
 
 def write_document(report: Report[Any]) -> str:

@@ -47,8 +47,8 @@ class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"
 
 
 class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
-    from_: Annotated[int | None, "its position among the old ones of its kind; null: it is new", of("old")]
-    to: Annotated[int | None, "its position among the new ones; null: it is gone", of("new")]
+    from_: Annotated[int | None, "position among the old parts of the same kind; null if new", of("old")]
+    to: Annotated[int | None, "position among the new parts; null if the part is gone", of("new")]
     why: ForPeople
 
 
@@ -58,7 +58,7 @@ class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to ve
     to: Annotated[int | None, "its id in the query", of("new")]
     why: ForPeople
     columns: Annotated[
-        tuple[_Part, ...], "columns and conditions; without `--from-query` empty if no column changes", of("parts")
+        tuple[_Part, ...], "columns and conditions; without `--from-query`, empty if no column changes", of("parts")
     ]
 
 
@@ -67,7 +67,7 @@ class _Finding(Keys):
     name: Annotated[str, of("diagnosis.name")]
     severity: Annotated[Severity, of("diagnosis.severity")]
     path: Annotated[str, "relative to the checkpoint; empty for the checkpoint itself"]
-    detail: Annotated[str, "for people; its words are not fixed"]
+    detail: Annotated[str, "for people; the wording may change"]
 
 
 class _Answer(Keys):
@@ -80,12 +80,12 @@ class _Answer(Keys):
 
 class _WrittenFile(Keys):
     bytes: Annotated[int, of("size")]
-    sha256: Annotated[str | None, "of its content, in hexadecimal; null for state"]
+    sha256: Annotated[str | None, "SHA-256 of the content, in hexadecimal; null for state"]
 
 
 class _Step(StepKeys):
     after: Annotated[  # type: ignore[assignment]
-        _WrittenFile | None, "the file after; null if it is removed", lambda step: FileContent.of(step.after)
+        _WrittenFile | None, "the file after the step; null if removed", lambda step: FileContent.of(step.after)
     ]
 
 
@@ -97,22 +97,22 @@ class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", r
 
     needed: Annotated[bool, "the checkpoint does not yet fit the query"]
     steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
-    replay: Annotated[tuple[()], "always empty: no row is read again"]
-    verdict: Annotated[Knowledge, "the worst of its parts: what the query knows, compared with a run from the start"]
+    replay: Annotated[tuple[()], "always empty: no rows are read again"]
+    verdict: Annotated[Knowledge, "of the worst part: what the query knows, compared with a run from the start"]
     findings: Annotated[
-        tuple[_Finding, ...], "from `ckpt preflight`, if the query is started on CHECKPOINT unchanged; worst first"
+        tuple[_Finding, ...], "from `ckpt preflight`, for a start of the query on the unchanged CHECKPOINT; worst first"
     ]
     answers: Annotated[tuple[_Answer, ...], "without NEW: the options for this change, and what each costs"]
-    sources: Annotated[tuple[_SourceChange, ...], "in the query's order, then those that it no longer reads"]
+    sources: Annotated[tuple[_SourceChange, ...], "in the query's order, then sources that the query no longer reads"]
     operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
     not_compared: Annotated[
         tuple[str, ...],
-        "facts that affect rows but that no description contains",
+        "facts that affect rows but are not part of any description",
         lambda plan: [NOT_DESCRIBED] if plan.operators else [],
     ]
     sinks: Annotated[
         tuple[SinkMeaning, ...],
-        "behavior of each kind if queries on CHECKPOINT and on NEW both write to it",
+        "behavior of each kind of sink if queries on CHECKPOINT and NEW both write to it",
         lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
     ]
 
@@ -180,13 +180,13 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
     def own_part(self) -> Iterator[Block]:
         if self.plan.findings:
-            yield Heading("Preflight", "the result of starting the query on CHECKPOINT unchanged")
+            yield Heading("Preflight", "the result of starting the query on the unchanged CHECKPOINT")
         for finding in self.plan.findings:
             diagnosis = finding.diagnosis
             yield FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
             yield Item(finding.detail, 11)
         if self.plan.answers and self.plan.has_changes:
-            yield Heading("Options", "that the change takes, and what each costs")
+            yield Heading("Options", "for this change, and what each costs")
         for answer in self.plan.answers if self.plan.has_changes else ():
             yield Item(join((Option(name, value) for name, value in answer.options.items()), " "))
             yield Item(answer.why, 6)
@@ -206,10 +206,10 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         if self.plan.operators:
             yield Heading("Not checked", f"{NOT_DESCRIBED}: changes to these are not seen")
         if self.plan.guided is not None and self.plan.operators and self.asked.get("from_query") is None:
-            yield Item(words("Name the old query ({--from-query}): ckpt then says of each column what it knows"), 2)
+            yield Item(words("Name the old query ({--from-query}) to see which rows each column includes"), 2)
         made = not self._is_for_checkpoint and (self.plan.guided is None or self.plan.has_changes)
         if made and not self.plan.new_id:
-            yield Item("NEW has the query id of CHECKPOINT: queries on both must never write to the same sink", 2)
+            yield Item("NEW has the same query id as CHECKPOINT: their queries must never write to the same sink", 2)
 
     @property
     def request(self) -> Call:
@@ -233,19 +233,19 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             yield from show_call(guide.but(from_query=Hole.OLD_QUERY), BOOK.text("name_old_query"))
         elif self.plan.needs_acceptance:
             accept = self.request.but(accept_from_now_on=True)
-            yield from show_call(accept, words("Accept that new parts know only rows from now on."), writes=True)
+            yield from show_call(accept, words("Accept that new parts see only rows from now on."), writes=True)
         elif (empty := self.plan.begins_empty) is not None and self.plan.into is not None:
             begin = self.request.but(map_operator=tuple(empty.map_operator), accept_from_now_on=True)
             begin = begin.but(map_column=tuple(empty.map_column), default=dict(empty.default))
             ids = ", ".join(word[2:] for word in empty.map_operator if word.startswith("-="))
-            what = words("Let operator {ids} start empty: it forgets all earlier rows.", ids=ids)
+            what = words("Start operator {ids} with empty state: it forgets all earlier rows.", ids=ids)
             yield from show_call(begin, what, writes=True)
         elif self.plan.instead and not self.receipt.problem:
             yield Next(self.plan.instead.steps)
         elif self.receipt.problem or self.plan.unusable or not self.plan.sound:
             yield from ChangeReport.next_if_refused(self)
         elif self.plan.guided is not None:
-            what = words("See how a new query continues where this one stopped, with empty state.")
+            what = words("See how a new query with empty state can continue where this query stopped.")
             yield from show_call(call("handoff", self.plan.root), what, writes=False)
         else:
             options = words("See the options for this change, and what each costs.")
@@ -269,7 +269,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
             yield Next((write.or_(instead) if plan.in_place else write,))
             return
-        see = words("Check whether the changed query can be started on it.")
+        see = words("Check whether the changed query can be started on NEW.")
         look = run(call("preflight", plan.into, expect=self.plan.query_file or Hole.QUERY), see)
         start = BOOK.text("start_changed", batch=plan.batch)
         yield Next((look, do(Do.START, start, rows=NO_ROWS)))

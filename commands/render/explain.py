@@ -23,7 +23,7 @@ _SHOWN = 3  # findings of the checkpoint that are named
 _WIDTH = 10
 _NOTHING = "Nothing needs to be done."
 _SOURCES = {value.code for value in vars(sources).values() if isinstance(value, Diagnosis)}
-"""Codes of findings that a checkpoint shows only with its sources."""
+"""Codes of findings that ckpt reports only if it asks the sources."""
 
 
 class _Shown(Keys):
@@ -38,13 +38,13 @@ _MATCH = "id title system cause cure since codes command matched times innermost
 class _Match(Keys, record=ErrorMatch, keys=_MATCH):
     id: Annotated[
         str,
-        "of the entry in [errors](errors.md), or the code of a [finding](findings.md); never renamed",
+        "ID of the entry in [errors](errors.md), or the code of a [finding](findings.md); never renamed",
         of("error.id"),
     ]
-    title: Annotated[str, "for people; its words are not fixed", of("error.title")]
-    system: Annotated[str, "who raises it: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
-    cause: Annotated[str, "for people; its words are not fixed", lambda match: str(match.error.cause)]
-    cure: Annotated[str, "for people; its words are not fixed", lambda match: str(match.cure) or _NOTHING]
+    title: Annotated[str, "for people; the wording may change", of("error.title")]
+    system: Annotated[str, "what raises the error: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
+    cause: Annotated[str, "for people; the wording may change", lambda match: str(match.error.cause)]
+    cure: Annotated[str, "for people; the wording may change", lambda match: str(match.cure) or _NOTHING]
     since: Annotated[str, "the versions that raise it", of("error.since")]
     codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
     command: Annotated[str | None, "the command that helps", lambda match: match.command and quote_line(match.command)]
@@ -70,7 +70,7 @@ class _Checkpoint(Keys):
         lambda explanation: list(dict.fromkeys(r.finding.diagnosis.code for r in explanation.inspection.findings)),
     ]
     contradictions: tuple[
-        Annotated[str, "the text names another query, path or batch than this checkpoint; its words are not fixed"],
+        Annotated[str, "the text names a different query, path or batch from this checkpoint; the wording may change"],
         ...,
     ]
 
@@ -82,8 +82,8 @@ class ExplanationDocument(DocumentKeys):
     seen: Annotated[str | None, "the line that was taken as the error", lambda explanation: explanation.seen or None]
     nearest: Annotated[
         tuple[_Near, ...],
-        "if nothing matches: entries that share most words of the message, or another part of the "
-        "same error class; not an answer, and often empty",
+        "if nothing matches: entries that share most of the message's words, or another part of the "
+        "same error class; these are not an answer, and the list is often empty",
     ]
     checkpoint: Annotated[
         _Checkpoint | None,
@@ -143,7 +143,7 @@ def _show_cure(match: ErrorMatch, inspection: Inspection | None) -> Iterator[Blo
     here = next((rated.advice for rated in match.shown if rated.advice), None)
     steps = (here or match.cure).mark_stop().steps
     if match.command is not None and not here and match.command not in list_calls(match.cure):
-        steps += (run(match.command, words("See which signs of it this checkpoint shows.")),)
+        steps += (run(match.command, words("See which signs of the error this checkpoint shows.")),)
     yield Next(steps, _NOTHING)
 
 
@@ -170,9 +170,9 @@ def _show_findings(match: ErrorMatch, inspection: Inspection | None) -> Iterator
         yield Item(words("and {left} more: see {fields}", left=f"{len(match.shown) - _SHOWN:,}"), _WIDTH)
     codes = " or ".join(match.error.codes)
     if not match.shown and _SOURCES.issuperset(match.error.codes) and codes:
-        yield Item(f"its sources were not asked: only they show {codes}", _WIDTH, "Here")
+        yield Item(f"the checkpoint's sources were not asked: only they show {codes}", _WIDTH, "Here")
     elif not match.shown:
-        shows = f"this checkpoint does not show {codes}" if codes else "no finding in a checkpoint shows this"
+        shows = f"this checkpoint does not show {codes}" if codes else "no checkpoint finding shows this error"
         yield Item(f"{shows}. Verdict on the checkpoint: {inspection.verdict}", _WIDTH, "Here")
 
 
@@ -205,7 +205,7 @@ def _show_unknown(explanation: Explanation) -> Iterator[Block]:
         yield Item(explanation.inspection.verdict, _WIDTH, "  Here    ")
     yield from _show_elsewhere(explanation)
     inspection = explanation.inspection
-    look = run(call("inspect", CHECKPOINT), words("Whatever the message was, see what the next start does."))
+    look = run(call("inspect", CHECKPOINT), words("Regardless of the message, see what the next start does."))
     known = Known(None if inspection is None else inspection.checkpoint.uri)
     yield Next(advise(look, *_show_hidden_causes(inspection)).fill(known).steps)
 
@@ -217,7 +217,7 @@ def _show_hidden_causes(inspection: Inspection | None) -> Iterator[Step]:
     yield from BOOK.advise("look_into_sink").steps
     again = next((forecast.batch_id for forecast in inspection.counted if forecast.reexecutes), None)
     if again is not None:
-        what = words("If a row of batch {number} makes each start fail, plan how to skip the batch.", number=again)
+        what = words("If a row of batch {number} makes every start fail, plan how to skip that batch.", number=again)
         yield run(call("skip", CHECKPOINT), what, rows=left_out(again))
 
 

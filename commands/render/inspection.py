@@ -221,7 +221,7 @@ class FindingKeys(Keys):
     severity: Annotated[Severity, "error: stops a restart, loses data or makes state unreadable"]
     path: Annotated[str, "relative to the checkpoint", of("finding.path")]
     meaning: ForPeople
-    detail: Annotated[str, "for people; its words are not fixed", of("finding.detail")]
+    detail: Annotated[str, "for people; the wording may change", of("finding.detail")]
     remedy: Annotated[
         str | None, "a ckpt command, a Spark setting or exact manual steps; commands and code are in backquotes"
     ]
@@ -246,7 +246,7 @@ def finding_keys(findings: Iterable[RatedFinding]) -> tuple[Document, ...]:
 class InspectionDocument(DocumentKeys):
     """The document of ``ckpt inspect``."""
 
-    verdict: Annotated[str, "one sentence for people; its words are not fixed"]
+    verdict: Annotated[str, "one sentence for people; the wording may change"]
     cause: Annotated[Cause | None, "the worst finding, which the verdict names; null: none but notes"] = None
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]

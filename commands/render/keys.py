@@ -14,8 +14,8 @@ from ckpt.values import parse_record
 
 Object = TypeVar("Object", bound="Keys")
 of = attrgetter
-ForPeople = Annotated[str, "for people; its words are not fixed"]
-Sentences = tuple[Annotated[str, "for people; their words are not fixed"], ...]
+ForPeople = Annotated[str, "for people; the wording may change"]
+Sentences = tuple[Annotated[str, "for people; the wording may change"], ...]
 Span = Annotated[tuple[int, int], "`[from, to]`"]
 
 

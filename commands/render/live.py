@@ -70,7 +70,7 @@ class LiveKeys(Keys):
         "how the next start treats it; `skips`: it runs, and skips rows; `unreached`: it could not be asked, and the "
         "lists below are empty",
     ]
-    said: Annotated[str, "one sentence for people; its words are not fixed"]
+    said: Annotated[str, "one sentence for people; the wording may change"]
     unit: Annotated[
         Literal[Unit.OFFSETS, Unit.FILES] | None,
         "the unit of `waiting` and `lost`: Kafka offsets, files of a table and of a file source; a plugin of "

@@ -47,7 +47,7 @@ def _choose_exit(move: ProviderMove | RealTimeMove) -> Exit:
 class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
     id: Annotated[int, of("operator")]
     kind: Annotated[
-        str | None, "for people; its words are not fixed; null: the same query continues, whatever it is", of("family")
+        str | None, "for people; the wording may change; null: the same query continues, whatever it is", of("family")
     ]
 
 

@@ -55,7 +55,7 @@ class PreflightDocument(DocumentKeys):
     """The document of ``ckpt preflight``."""
 
     go: Annotated[bool, "whether the query can be started"]
-    verdict: Annotated[str, "one sentence for people; its words are not fixed"]
+    verdict: Annotated[str, "one sentence for people; the wording may change"]
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     holds: Annotated[
         tuple[FindingKeys, ...], "why it cannot; empty if it can, or if the outcome of the start is unknown"
@@ -67,7 +67,7 @@ class PreflightDocument(DocumentKeys):
     sink: Annotated[SinkKeys | None, of("inspection.sink")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
     query: Annotated[_Query | None, "what `--expect` describes; null: not given"]
-    unknown: tuple[Annotated[str, "what could not be checked, for people; its words are not fixed"], ...]
+    unknown: tuple[Annotated[str, "what could not be checked, for people; the wording may change"], ...]
     not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "questions that were not asked"], ...]
     fixed: Annotated[
         tuple[_Fixed, ...], "the fixes that `--fix safe` applied; the rest of this document describes the result"

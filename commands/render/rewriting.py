@@ -58,7 +58,7 @@ class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     ]
     stopped: Annotated[tuple[str, ...], "Spark versions that can start the old one but not the new one"]
     units: tuple[_NewUnit, ...]
-    refused: Annotated[str | None, "why it cannot be written; for people, its words are not fixed"]
+    refused: Annotated[str | None, "why it cannot be written; for people; the wording may change"]
 
 
 class _RewrittenUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="dropped judged"):

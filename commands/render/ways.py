@@ -34,7 +34,7 @@ _COSTS = {
 
 
 class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refused"):
-    does: Annotated[str | None, "for people; its words are not fixed", lambda way: way.does or None]
+    does: Annotated[str | None, "for people; the wording may change", lambda way: way.does or None]
     steps: Annotated[int, "how many files it changes", lambda way: len(way.plan.steps)]
     replay: Annotated[tuple[ReplayKeys, ...], "as `replay`", lambda way: way.plan.replay or ()]
     drops: Annotated[bool, "a sink that remembers batch ids drops rows", lambda way: way.cost is Cost.MAY_LOSE]
