@@ -57,8 +57,8 @@ class ComparisonKeys(Keys, record=Comparison, keys="verdict spark failed two_way
     ]
     carried: Annotated[
         tuple[_Carried, ...],
-        "rows that are the same in the last version before the switch and the first snapshot after it; not part of "
-        "the verdict",
+        "rows that are the same in the last version before the switch and the first snapshot after the switch; they "
+        "do not affect the verdict",
     ]
     one_way: Annotated[tuple[_OneWay, ...], "state that cannot be read in two ways", of("alone")]
 
@@ -242,7 +242,7 @@ def _show_state(switch: ChangelogSwitch) -> Iterator[Block]:
 def _show_how(switch: ChangelogSwitch) -> Iterator[Block]:
     if switch.outcome not in (SwitchOutcome.READY, SwitchOutcome.ALREADY, SwitchOutcome.PARTLY, SwitchOutcome.NOT_YET):
         return
-    yield Heading("Setting", "set it in the session before the query starts, now and at every later start")
+    yield Heading("Setting", "set in the session before the query starts, now and at every later start")
     yield from (Line(f"  {key}={value}") for key, value in switch.confs.items())
     yield Item("The checkpoint does not record this setting: without it, Spark's default (off) applies.")
     if switch.outcome is SwitchOutcome.READY:

@@ -46,7 +46,7 @@ class _Match(Keys, record=ErrorMatch, keys=_MATCH):
     cause: Annotated[str, "for people; the wording may change", lambda match: str(match.error.cause)]
     cure: Annotated[str, "for people; the wording may change", lambda match: str(match.cure) or _NOTHING]
     since: Annotated[str, "the versions that raise it", of("error.since")]
-    codes: Annotated[tuple[Annotated[str, "a finding of `ckpt inspect` that shows it"], ...], of("error.codes")]
+    codes: Annotated[tuple[Annotated[str, "a `ckpt inspect` finding that shows the error"], ...], of("error.codes")]
     command: Annotated[str | None, "the command that helps", lambda match: match.command and quote_line(match.command)]
     twin: Annotated[
         str | None,

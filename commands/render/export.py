@@ -102,7 +102,7 @@ def _describe_columns(part: ExportPart, request: ExportRequest) -> Iterator[tupl
     else:
         yield (
             "columns",
-            "as Spark gives them" if request.shape is Shape.RAW else ("known when Spark has read the state"),
+            "as Spark gives them" if request.shape is Shape.RAW else ("known after Spark has read the state"),
         )
 
 
@@ -115,7 +115,7 @@ def _describe_needs(part: ExportPart) -> Iterator[tuple[str, str]]:
     )
     if part.reading.other_provider is not None:
         other = f"the offsets record {quoted(part.reading.other_provider, 80)}, a third-party provider"
-        yield "provider", f"{other}: the state is read by its file layout, as tried with files that Spark wrote"
+        yield "provider", f"{other}: the state is read by its file layout, which was tested with files written by Spark"
     if unit.oldest_spark is not None:
         yield "spark", f"{unit.oldest_spark} or later: no earlier version can read such state"
     yield "readable", batch_ranges(unit.readable_batches)

@@ -48,7 +48,7 @@ def show_findings(inspection: Inspection) -> Iterator[Block]:
     troubles = inspection.troubles
     notes = inspection.notes
     empty = any(rated.finding.diagnosis == EMPTY for rated in notes)
-    all_clear = "there is nothing here" if empty else "nothing that stops or harms a start"
+    all_clear = "there is nothing here" if empty else "nothing prevents or harms a start"
     yield Heading("Findings", "" if troubles else all_clear)
     for number, same in enumerate(_group_by_code(troubles)):
         yield from _show_trouble(same, remedy=number > 0)
@@ -74,7 +74,7 @@ def _advise_usual_start(inspection: Inspection) -> Advice:
         return advise(start)
     stateless = " and the query is stateless" if checkpoint.state is None else ""
     fails = f"If batch {latest} fails every time{stateless}"
-    what = words("{fails}, see the plan that skips its rows.", fails=fails)
+    what = words("{fails}, see the plan that skips the batch's rows.", fails=fails)
     skip = run(call("skip", CHECKPOINT), what)
     return advise(start.or_(skip)).fill(gather_known(checkpoint, inspection.sink))
 

@@ -54,14 +54,14 @@ codes worst error pipeline"""
 class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     """One checkpoint: an element of the document, and a line of ``-o jsonl``."""
 
-    age_ms: Annotated[int | None, "how long ago that was when the scan ended"]
+    age_ms: Annotated[int | None, "age of the latest batch when the scan ended"]
     bytes: Annotated[int | None, of("size")]
     deletable_bytes: Annotated[
         int | None,
-        "files that no restart needs, judging by names and sizes: the sum of what `space` of `ckpt inspect` knows",
+        "files that no restart needs, judging by names and sizes: the sum of the known `space` of `ckpt inspect`",
         of("deletable"),
     ]
-    severity: Annotated[Severity | None, "the worst of its findings; `error` if it cannot be read"]
+    severity: Annotated[Severity | None, "of the worst finding; `error` if the checkpoint cannot be read"]
     findings: Annotated[_Counts | None, lambda row: dict(row.findings) if row.error is None else None]
 
 

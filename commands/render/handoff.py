@@ -34,7 +34,7 @@ class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen c
 
 
 class _Later(Keys, record=Later, keys="batch committed sources"):
-    sources: Annotated[tuple[ReadRangeKeys, ...], "the rows that it read, or was to read; empty if unknown"]
+    sources: Annotated[tuple[ReadRangeKeys, ...], "the rows that the batch read, or was to read; empty if unknown"]
 
 
 _KEYS = """checkpoint batch exact doubts possible state_version watermark_ms sources later sinks warnings refused
@@ -49,10 +49,10 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     doubts: Annotated[Sentences, "why rows may be read twice"]
     possible: Annotated[tuple[Span, ...], "batches after which a new query can continue with all their state"]
     sources: Annotated[
-        tuple[Annotated[_Source, "the position of each at the end of the batch"], ...],
-        "in the order of the query; empty if the batch itself is refused",
+        tuple[Annotated[_Source, "the position of each source at the end of the batch"], ...],
+        "in the query's source order; empty if the batch itself is refused",
     ]
-    later: Annotated[tuple[_Later, ...], "batches that the old query planned after this one"]
+    later: Annotated[tuple[_Later, ...], "batches that the old query planned after this batch"]
     warnings: Sentences
 
 
@@ -76,7 +76,7 @@ class HandoffReport(Report[Handoff]):
 
     def page(self) -> Page:
         if self.record.snippet is not None:
-            start = words("Start the new query with this code, on a new checkpoint.")
+            start = words("Start the new query with this code and a new checkpoint.")
             step = do(Do.START, start, rows=self._rows)
             return page_of([blocks.CodeBlock(self.record.snippet), Next((step,), shown=False)])
         parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
@@ -104,7 +104,7 @@ def _show_headline(handoff: Handoff) -> Iterator[Block]:
 def _show_sources(handoff: Handoff) -> Iterator[Block]:
     if not handoff.sources:
         return
-    yield Heading("Sources", f"of the new query, to continue after batch {handoff.batch}")
+    yield Heading("Sources", f"for a new query that continues after batch {handoff.batch}")
     for start in handoff.sources[:_SHOWN]:
         yield from _show_start(start)
     yield from more(len(handoff.sources) - _SHOWN)
@@ -162,4 +162,4 @@ def _show_next(handoff: Handoff) -> Iterator[Block]:
         yield Next(BOOK.advise("see_what_is_there", uri=path).steps)
     else:
         code = call("handoff", path).but(batch=handoff.batch, snippet="python")
-        yield Next((run(code, words("Get the code that starts the sources there.")),))
+        yield Next((run(code, words("Get the code that starts the sources after this batch.")),))

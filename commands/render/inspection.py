@@ -19,23 +19,23 @@ from .document import Document, DocumentKeys
 from .keys import ForPeople, Keys, derive, itself, of
 from .live import LiveKeys, SinkKeys, live_keys
 
-NEW_PARTITIONS = "partitions of Kafka that no earlier batch names; the amount leaves them out"
+NEW_PARTITIONS = "Kafka partitions that no earlier batch names; the amount excludes them"
 
 
 class WrittenByKeys(Keys):
     """The minor versions of Spark that can have written a checkpoint."""
 
     at_least: Annotated[
-        str | None, "the earliest minor version of Spark, such as 4.2, that can have written it, if the files prove one"
+        str | None, "the earliest Spark minor version, such as 4.2, that can have written the files, if they prove one"
     ]
     evidence: tuple[Annotated[str, "the proof of `at_least`"], ...]
     at_most: Annotated[
-        str | None, "the latest one that can have written the newest offsets, if the files prove one"
+        str | None, "the latest version that can have written the newest offsets, if the files prove one"
     ] = None
     platform: Annotated[
-        str | None, "whose it is, such as `Databricks Runtime 18.0`, if it is of no version of Apache's Spark"
+        str | None, "the writer, such as `Databricks Runtime 18.0`, if it was no version of Apache Spark"
     ] = None
-    newer: tuple[Annotated[str, "what no known version writes: a newer one may have"], ...] = ()
+    newer: tuple[Annotated[str, "something that no known version writes, but a newer version may"], ...] = ()
 
 
 class CheckpointKeys(Keys):
@@ -45,11 +45,11 @@ class CheckpointKeys(Keys):
     kind: Annotated[Kind, of("checkpoint.kind")]
     query_id: Annotated[str | None, "from `metadata`", of("checkpoint.query_id")]
     written_by: WrittenByKeys
-    stateful: Annotated[bool | None, "null if the files do not show it", of("checkpoint.stateful")]
+    stateful: Annotated[bool | None, "null if unknown from the files", of("checkpoint.stateful")]
     files: Annotated[int, of("checkpoint.listing.files")]
     bytes: Annotated[int, of("checkpoint.listing.bytes")]
     pipeline: Annotated[
-        FlowVersion | None, "its place in a declarative pipeline; null: in none", of("checkpoint.flow")
+        FlowVersion | None, "the checkpoint's place in a declarative pipeline; null if none", of("checkpoint.flow")
     ] = None
 
 
@@ -71,7 +71,7 @@ class _Log(Keys):
     ]
     unreadable: tuple[Annotated[int, "a batch whose file cannot be read"], ...]
     formats: Annotated[
-        tuple[Annotated[str, "a version line found there, such as `v1`"], ...],
+        tuple[Annotated[str, "a version line found in these files, such as `v1`"], ...],
         lambda log: [f"v{version}" for version in sorted(_versions(log))],
     ]
 
@@ -93,8 +93,8 @@ class _Batches(Keys):
     unplanned: tuple[Annotated[int, "in `commits/` and not in `offsets/`"], ...]
     pattern: Annotated[
         Pattern,
-        "`async-progress`: at least one gap, every commit has its offsets, at most the latest batch is uncommitted "
-        "(ignoring those without rows), stateless; this is a pattern, not a proof of origin",
+        "`async-progress`: a stateless query with at least one gap, offsets for every commit, and at most the latest "
+        "batch uncommitted (ignoring batches without rows); this pattern is not a proof of origin",
     ]
     shown: Annotated[tuple[_Batch, ...], "the newest batches, oldest first", of("batches")]
 
@@ -111,7 +111,7 @@ class _Latest(Keys):
     timestamp_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "timestamp_ms", None)]
     conf: Annotated[
         Mapping[str, str],
-        "recorded settings, name to text; they override the session's",
+        "recorded settings, name to text; they override the session's settings",
         lambda checkpoint: getattr(_metadata(checkpoint), "conf", {}),
     ]
 
@@ -121,11 +121,11 @@ class SourceKeys(Keys):
 
     index: int
     name: Annotated[str | None, "offset log v2 names sources"]
-    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others"]
-    offset: Annotated[Json, "as in the offset log; null: none, or `well_formed` is false"]
-    well_formed: Annotated[bool, "the offset can be read, or there is none"]
+    type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types"]
+    offset: Annotated[Json, "as in the offset log; null if there is none or `well_formed` is false"]
+    well_formed: Annotated[bool, "the offset can be read, or no offset exists"]
     decoded: Annotated[Mapping[str, Json], "its meaning, for known types"]
-    live: Annotated[LiveKeys | None, "the answer to `--sources`; null: not asked"]
+    live: Annotated[LiveKeys | None, "the answer to `--sources`; null if not asked"]
 
 
 class _Range(Keys):
@@ -148,7 +148,7 @@ class ReadRangeKeys(Keys):
 class RestartKeys(Keys):
     """One forecast."""
 
-    spark: Annotated[str, "a minor version of Spark, such as 4.2; later versions of ckpt know later ones"]
+    spark: Annotated[str, "a minor version of Spark, such as 4.2; later ckpt versions may know later versions"]
     progress: Progress
     outcome: Outcome
     batch_id: Annotated[int | None, "the batch that runs, or would run, first"]
@@ -156,9 +156,9 @@ class RestartKeys(Keys):
     sources: Annotated[tuple[_Range, ...], "the offsets it reads"]
     error: Annotated[str | None, "words that Spark's own message will contain"]
     never_run: tuple[Annotated[int, "a planned batch that no start will run or replay"], ...]
-    lost: tuple[Annotated[int, "a batch in `never_run` that had rows, or may have had some"], ...]
+    lost: tuple[Annotated[int, "a batch in `never_run` that had rows, or may have had rows"], ...]
     because: Annotated[
-        tuple[Annotated[str, "code of a finding that explains it"], ...],
+        tuple[Annotated[str, "code of a finding that explains the forecast"], ...],
         lambda forecast: sorted({finding.diagnosis.code for finding in forecast.because}),
     ]
     reasons: Annotated[
@@ -185,12 +185,12 @@ class _Store(Keys):
     readable_batches: tuple[
         Annotated[
             tuple[int, int],
-            "`[from, to]`: batches whose state files are complete in every partition; Spark needs the schemas too, "
-            "see CKPT305 and CKPT311",
+            "`[from, to]`: batches whose state files are complete in every partition; Spark also needs the schemas "
+            "(see CKPT305 and CKPT311)",
         ],
         ...,
     ]
-    newest_snapshot_version: Annotated[int | None, "the newest one that every partition has"]
+    newest_snapshot_version: Annotated[int | None, "the newest snapshot version that every partition has"]
     column_families: Annotated[tuple[str, ...], lambda store: [family.name for family in store.column_families]]
     key_schema: Annotated[Json, "a StructType as Spark writes it, or null"]
     value_schema: Json
@@ -200,7 +200,7 @@ class _Store(Keys):
 
 class _Operator(Keys):
     id: int
-    name: Annotated[str | None, "Spark before 4.0 does not record it"]
+    name: Annotated[str | None, "Spark versions before 4.0 do not record the name"]
     has_metadata: Annotated[bool, "operator metadata exists"]
     properties: Annotated[Json, "as in operator metadata: `operatorPropertiesJson`"]
     variables: Annotated[tuple[StateVariable, ...], "of transformWithState"]
@@ -218,7 +218,7 @@ class FindingKeys(Keys):
 
     code: Annotated[str, "never reused", of("finding.diagnosis.code")]
     name: Annotated[str, of("finding.diagnosis.name")]
-    severity: Annotated[Severity, "error: stops a restart, loses data or makes state unreadable"]
+    severity: Annotated[Severity, "an error stops a restart, loses data or makes state unreadable"]
     path: Annotated[str, "relative to the checkpoint", of("finding.path")]
     meaning: ForPeople
     detail: Annotated[str, "for people; the wording may change", of("finding.detail")]
@@ -227,9 +227,10 @@ class FindingKeys(Keys):
     ]
     advice: Annotated[
         Json,
-        "`remedy` as data, for `ckpt preflight`; null without one, or if an earlier finding of this code has the same",
+        "`remedy` as data, for `ckpt preflight`; null without a remedy, or if an earlier finding of this code has the "
+        "same remedy",
     ] = None
-    stored: Annotated[bool, "the files show it for every start; false: only some starts are affected"]
+    stored: Annotated[bool, "the files show the finding for every start; false if only some starts are affected"]
 
 
 def finding_keys(findings: Iterable[RatedFinding]) -> tuple[Document, ...]:
@@ -247,7 +248,7 @@ class InspectionDocument(DocumentKeys):
     """The document of ``ckpt inspect``."""
 
     verdict: Annotated[str, "one sentence for people; the wording may change"]
-    cause: Annotated[Cause | None, "the worst finding, which the verdict names; null: none but notes"] = None
+    cause: Annotated[Cause | None, "the worst finding, which the verdict names; null if there are only notes"] = None
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]
     not_read: Annotated[
@@ -255,15 +256,15 @@ class InspectionDocument(DocumentKeys):
     ] = None
     batches: Annotated[_Batches, itself]
     latest: Annotated[_Latest, of("checkpoint")]
-    sources: Annotated[tuple[SourceKeys, ...], "the position of each at the end of the latest batch"]
+    sources: Annotated[tuple[SourceKeys, ...], "the position of each source at the end of the latest batch"]
     restart: Annotated[
         tuple[RestartKeys, ...], "one for each requested Spark version and progress mode", of("forecasts")
     ]
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
-    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null: not asked"]
+    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null if not asked"]
     not_asked: Annotated[
-        tuple[Literal["sources", "sink"], ...], "not asked, though possible: only they show some losses"
+        tuple[Literal["sources", "sink"], ...], "not asked, although some losses show only there"
     ]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 

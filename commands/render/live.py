@@ -40,18 +40,18 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
 
 class _Topic(Keys):
     topic: Annotated[str, itemgetter(0)]
-    id: Annotated[str | None, "given by Kafka; null: there is no such topic", lambda named: named[1].id]
+    id: Annotated[str | None, "assigned by Kafka; null if the topic does not exist", lambda named: named[1].id]
     partitions: Annotated[tuple[int, ...], lambda named: named[1].partitions]
 
 
 class _LivePartition(Keys, record=PartOutlook, keys="topic partition fate from_ to earliest latest waiting lost"):
     partition: Annotated[int, lambda outlook: outlook.part[1]]
     fate: Annotated[Fate, "see [sources](sources.md)"]
-    from_: Annotated[int | None, "where the next batch starts; null: the partition is new", of("start")]
-    to: Annotated[int | None, "where it ends, if it is already planned", of("end")]
+    from_: Annotated[int | None, "where the next batch starts; null if the partition is new", of("start")]
+    to: Annotated[int | None, "where the next batch ends, if already planned", of("end")]
     earliest: Annotated[
         int | None,
-        "the first offset in Kafka; null: there is no such partition",
+        "the first offset in Kafka; null if the partition does not exist",
         lambda outlook: getattr(outlook.now, "earliest", None),
     ]
     latest: Annotated[int | None, "the offset after the last one", lambda outlook: getattr(outlook.now, "latest", None)]
@@ -67,21 +67,21 @@ class LiveKeys(Keys):
 
     outcome: Annotated[
         SourceOutcome,
-        "how the next start treats it; `skips`: it runs, and skips rows; `unreached`: it could not be asked, and the "
-        "lists below are empty",
+        "how the next start treats the source; `skips`: the start runs but skips rows; `unreached`: the source could "
+        "not be asked, and the lists below are empty",
     ]
     said: Annotated[str, "one sentence for people; the wording may change"]
     unit: Annotated[
         Literal[Unit.OFFSETS, Unit.FILES] | None,
-        "the unit of `waiting` and `lost`: Kafka offsets, files of a table and of a file source; a plugin of "
-        "`ckpt.sources` may name others; null: not reached",
+        "the unit of `waiting` and `lost`: Kafka offsets, or files of a table or a file source; a `ckpt.sources` "
+        "plugin may name other units; null if not reached",
         lambda outlook: getattr(outlook.live.answer, "unit", None),
     ]
-    waiting: Annotated[int | None, "how much is unread (the lag); null if it could not be counted"]
-    rows: Annotated[int | None, "the rows in these files, from Delta's statistics or from Iceberg's snapshot summaries"]
+    waiting: Annotated[int | None, "the unread amount (the lag); null if it could not be counted"]
+    rows: Annotated[int | None, "the rows in unread files, from Delta's statistics or Iceberg's snapshot summaries"]
     lost: Annotated[
         int | None,
-        "for Kafka, offsets that a start with `failOnDataLoss=false` never reads; otherwise unread "
+        "for Kafka, offsets that a start with `failOnDataLoss=false` never reads; for others, unread "
         "files that are missing or too old",
     ]
     table_id: Annotated[str | None, "of a Delta or Iceberg table", _of_answer("table_id", DeltaNow, IcebergNow)]
@@ -90,16 +90,16 @@ class LiveKeys(Keys):
     ]
     first_version: Annotated[
         int | None,
-        "for a Delta table, the first version whose changes are still in its log",
+        "for a Delta table, the first version whose changes are still in the table's log",
         _of_answer("first", DeltaNow),
     ]
     last_version: Annotated[int | None, _of_answer("latest", DeltaNow)]
     topics: Annotated[
         tuple[_Topic, ...],
-        "those in the checkpoint, and those that `subscribe` names",
+        "topics in the checkpoint, and topics that `subscribe` names",
         lambda outlook: sorted(getattr(outlook.live.answer, "topics", {}).items()),
     ]
-    partitions: Annotated[tuple[_LivePartition, ...], "those in the checkpoint, and those added since", of("parts")]
+    partitions: Annotated[tuple[_LivePartition, ...], "partitions in the checkpoint, or added since", of("parts")]
 
 
 def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> Document | None:
@@ -120,7 +120,7 @@ def show_sink(inspection: Inspection) -> Iterator[Block]:
         yield Item(f"read from {outlook.log.read_from}")
     writer = outlook.log.writer(inspection.checkpoint.query_id)
     if writer is not None and writer.updated_ms is not None:
-        yield Item(f"batch {writer.last_batch} of this query was written there at {instant(writer.updated_ms)}")
+        yield Item(f"batch {writer.last_batch} of this query was written to the sink at {instant(writer.updated_ms)}")
 
 
 class _Writer(Keys, record=SinkWriter, keys="app_id last_batch updated_ms expired taken_back"): ...
@@ -135,8 +135,8 @@ class SinkKeys(Keys, record=SinkOutlook, keys=_SINK):
     uri: Annotated[str, "as given", of("log.uri")]
     kind: Annotated[
         SinkKind,
-        "`unknown`: another kind, or ckpt cannot read it; a plugin of `ckpt.sinks` may name others",
+        "`unknown`: another kind, or a sink that ckpt cannot read; a `ckpt.sinks` plugin may name other kinds",
         of("log.kind"),
     ]
     read_from: Annotated[str | None, "for an Iceberg table, the metadata file that was read", of("log.read_from")]
-    writers: Annotated[tuple[_Writer, ...], "of a Delta or Iceberg table, the latest first", of("log.writers")]
+    writers: Annotated[tuple[_Writer, ...], "of a Delta or Iceberg table, latest first", of("log.writers")]

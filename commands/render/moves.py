@@ -47,7 +47,7 @@ def _choose_exit(move: ProviderMove | RealTimeMove) -> Exit:
 class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
     id: Annotated[int, of("operator")]
     kind: Annotated[
-        str | None, "for people; the wording may change; null: the same query continues, whatever it is", of("family")
+        str | None, "for people; the wording may change; null if the same query continues, of any kind", of("family")
     ]
 
 
@@ -71,14 +71,14 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
 
     checkpoint: Annotated[CheckpointKeys, of("handoff.inspection")]
     provider: Annotated[Provider | None, "of the checkpoint"]
-    recorded: Annotated[str | None, "the class that the latest offsets record; no session overrides it"]
+    recorded: Annotated[str | None, "the class that the latest offsets record; the session cannot override it"]
     operators: Annotated[
-        tuple[_Operator, ...], "empty if it already has the provider, if there is no state, or if it cannot be read"
+        tuple[_Operator, ...], "empty if the checkpoint already has the provider, has no state, or cannot be read"
     ]
     handoff: Annotated[_Handoff, "of `ckpt handoff`"]
-    confs: Annotated[Mapping[str, str], "object: session settings of a new query and their values, all strings"]
-    steps: Annotated[tuple[MigrationStepKeys, ...], "if it is possible: what to do, in order"]
-    remains: Annotated[tuple[MigrationStepKeys, ...], "if it is not: alternatives"]
+    confs: Annotated[Mapping[str, str], "object with the session settings of a new query, all values as strings"]
+    steps: Annotated[tuple[MigrationStepKeys, ...], "if the move is possible: what to do, in order"]
+    remains: Annotated[tuple[MigrationStepKeys, ...], "if the move is not possible: alternatives"]
 
 
 def _show_move(move: ProviderMove) -> Iterator[Block]:
@@ -97,10 +97,10 @@ def _show_why(move: ProviderMove) -> Iterator[Block]:
     recorded = move.recorded
     yield Heading("Provider", PROVIDER_NAMES[move.provider])
     if recorded is None:
-        yield Item(f"offsets/{latest} does not record it: the files show it, and the session decides")
+        yield Item(f"offsets/{latest} does not record the provider: the files show it, and the session decides")
         return
     where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
-    yield Item(f"{where}, and Spark keeps the recorded provider, whatever the session says.")
+    yield Item(f"{where}, and Spark keeps the recorded provider, regardless of the session.")
 
 
 def _show_operators(move: ProviderMove) -> Iterator[Block]:
@@ -117,7 +117,7 @@ def _label_operator(operator: OperatorMove) -> str:
 
 def _show_steps(move: ProviderMove) -> Iterator[Block]:
     if move.steps:
-        same, other = "with a new checkpoint", "with initial state and a handoff, on its own checkpoint"
+        same, other = "with a new checkpoint", "with initial state, a handoff and a separate checkpoint"
         yield Heading("How", same if move.rewritable else other)
     yield from list_steps(move.steps)
 
@@ -172,8 +172,8 @@ class RealTimeDocument(
     """The document of ``ckpt migrate real-time``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    spark: Annotated[str, "the version to run the query in real-time mode"]
-    restart: Annotated[RestartKeys, "the next start in real-time mode, with the checkpoint unchanged", of("forecast")]
+    spark: Annotated[str, "the version that will run the query in real-time mode"]
+    restart: Annotated[RestartKeys, "the next start in real-time mode, with an unchanged checkpoint", of("forecast")]
     steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
     warnings: tuple[ForPeople, ...]
 

@@ -47,14 +47,14 @@ _KEYS = "index name type from_ to amount unit new_partitions rows reader_option 
 class _Position(Keys, record=Position, keys=_KEYS):
     index: Annotated[int, of("view.index")]
     name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
-    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
+    type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types", of("view.type")]
     from_: Annotated[
         Json,
         "the offset at which the batch begins; null for the beginning of the source, or if the log "
-        "does not have it (see `warnings`)",
+        "lacks that offset (see `warnings`)",
         of("range.start"),
     ]
-    to: Annotated[Json, "the offset at which it ends", of("view.offset")]
+    to: Annotated[Json, "the offset at which the batch ends", of("view.offset")]
     amount: Annotated[
         int | None,
         "how far the batch advances the source",
@@ -64,8 +64,8 @@ class _Position(Keys, record=Position, keys=_KEYS):
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda source: getattr(source.range.advance, "new_partitions", 0)]
     reader_option: Annotated[
         Mapping[str, str],
-        "object: options of `DataStreamReader` that start a reader where the batch ends, all "
-        "strings; empty if none can",
+        "object with `DataStreamReader` options that start a reader where the batch ends, all as "
+        "strings; empty if no options can",
         of("options"),
     ]
     conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
@@ -105,7 +105,7 @@ def _show_headline(positions: Positions) -> Iterator[Block]:
 def _show_sources(positions: Positions) -> Iterator[Block]:
     if not positions.sources:
         return
-    yield Heading("Sources", "what the batch reads, and the reader options that start where it ends")
+    yield Heading("Sources", "what the batch reads, and reader options that start where the batch ends")
     for source in positions.sources[:_SHOWN]:
         end = offset_text(source.view.record)
         text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
@@ -127,7 +127,7 @@ def _show_next(positions: Positions) -> Iterator[Block]:
         yield from show_call(call("inspect", path), words("See what the next start does."))
     else:
         code = call("handoff", path).but(batch=positions.batch, snippet="python")
-        yield from show_call(code, words("Get the code of a new query that continues there."))
+        yield from show_call(code, words("Get the code of a new query that continues after this batch."))
 
 
 class _NewEnd(Keys):
@@ -137,7 +137,7 @@ class _NewEnd(Keys):
 
 
 class _Skipped(Keys):
-    batch: Annotated[int, "the first batch that would have read them", lambda plan: (plan.batch or 0) + 1]
+    batch: Annotated[int, "the first batch that would have read these rows", lambda plan: (plan.batch or 0) + 1]
     sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
 
 
@@ -145,14 +145,14 @@ class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources
     """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
 
     sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
-    needed: Annotated[bool, "the offsets differ from the current ones"]
+    needed: Annotated[bool, "the new offsets differ from the current offsets"]
     replay: Annotated[
         tuple[ReplayKeys, ...],
-        "the rows that the first batch reads again: for an uncommitted batch its whole range",
+        "the rows that the first batch reads again; for an uncommitted batch, its whole range",
     ]
     skipped: Annotated[
         tuple[_Skipped, ...],
-        "rows that the query then never reads: `--accept-skip`",
+        "rows that the query will never read: `--accept-skip`",
         lambda plan: (plan,) if plan.skipped else (),
     ]
 
@@ -180,7 +180,7 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
 
     def own_part(self) -> Iterator[Block]:
         if self.plan.skipped and self.plan.steps:
-            yield Heading("Skipped", "rows that this query then never reads")
+            yield Heading("Skipped", "rows that this query will never read")
             yield from show_ranges(self.plan.skipped)
 
     @property

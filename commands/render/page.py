@@ -50,7 +50,7 @@ _NOT_ASKED = {
 }
 _PATTERNS = {
     Pattern.CONTIGUOUS: "no gaps",
-    Pattern.ASYNC_PROGRESS: "gaps as left by asynchronous progress tracking",
+    Pattern.ASYNC_PROGRESS: "gaps like those left by asynchronous progress tracking",
     Pattern.GAPPED: "gaps",
     Pattern.EMPTY: "nothing planned yet",
 }
@@ -141,7 +141,7 @@ def show_flow(inspection: Inspection) -> Iterator[Block]:
         starts = words("{code:spark-pipelines run} in its project starts the query")
         if table := version.flow.refreshed:
             only = Code(f"--refresh {quote_word(table)}")
-            starts += words(" (of its flows only those of this table: {only})", only=only)
+            starts += words(" (only the flows of this table: {only})", only=only)
         yield Item(starts, 13, "  pipeline   ")
 
 

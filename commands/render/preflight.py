@@ -37,7 +37,7 @@ class _Query(Keys):
     spark: Annotated[str, "the version that described it"]
     output_mode: str
     sources: Annotated[
-        tuple[Annotated[str, "the kind of each, in the order of the query"], ...],
+        tuple[Annotated[str, "the kind of each source, in the query's order"], ...],
         lambda query: [source.kind for source in query.sources],
     ]
     operators: Annotated[
@@ -58,10 +58,10 @@ class PreflightDocument(DocumentKeys):
     verdict: Annotated[str, "one sentence for people; the wording may change"]
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     holds: Annotated[
-        tuple[FindingKeys, ...], "why it cannot; empty if it can, or if the outcome of the start is unknown"
+        tuple[FindingKeys, ...], "why the query cannot be started; empty if it can, or if the outcome is unknown"
     ]
-    warnings: Annotated[tuple[FindingKeys, ...], "findings worth a look that do not hold the start"]
-    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf`, and how a restart treats it"]
+    warnings: Annotated[tuple[FindingKeys, ...], "findings that are worth a look but do not hold the start"]
+    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf` setting, and how a restart treats that setting"]
     restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
     sources: tuple[SourceKeys, ...]
     sink: Annotated[SinkKeys | None, of("inspection.sink")]
@@ -141,7 +141,7 @@ class PreflightReport(Report[Readiness]):
         yield Heading("Fixed", "by fixes that touch no row")
         for fix in outcome.fixed:
             yield Item(f"{fix.does} ({plural(len(fix.steps), 'file')})", 4, f"  {fix.fix}: ")
-        yield Item("until the query has run, this restores every byte:", 4, "  ")
+        yield Item("until the query has run, this command restores every byte:", 4, "  ")
         yield Command(call("repair", self.record.inspection.checkpoint.uri, undo=outcome.backup or ""))
 
     def _show_forecasts(self) -> Iterator[Block]:
@@ -152,7 +152,7 @@ class PreflightReport(Report[Readiness]):
 
     def _show_settings(self) -> Iterator[Block]:
         if self.record.settings:
-            yield Heading("Settings", "how a restart treats the given ones")
+            yield Heading("Settings", "how a restart treats the given settings")
             yield from (Line(f"  {_describe_setting(setting)}") for setting in self.record.settings)
 
     def _show_unseen(self) -> Iterator[Block]:
@@ -170,8 +170,8 @@ class RecordedPreflightReport(PreflightReport):
     checkpoint: CheckpointKeys
     how_to_ask: ClassVar[Mapping[str, Words]] = {
         **_ASK,
-        "sources": words("current offsets of the sources: where the checkpoint is, {sources}", sources=_SOURCES),
-        "sink": words("batches in the sink: where the checkpoint is, {sink}", sink=_SINK),
+        "sources": words("current offsets of the sources: use {sources} where the checkpoint is", sources=_SOURCES),
+        "sink": words("batches in the sink: use {sink} where the checkpoint is", sink=_SINK),
     }
 
     def document(self) -> Document:
@@ -188,4 +188,4 @@ def _describe_setting(setting: SettingOutlook) -> str:
         case SettingUse.RECORDED:
             return f"{value}: IGNORED, Spark silently keeps the recorded {setting.used}"
         case SettingUse.OLD_DEFAULT:
-            return f"{value}: IGNORED, the checkpoint is older than the setting, and Spark uses {setting.used}"
+            return f"{value}: IGNORED: the checkpoint is older than the setting, and Spark uses {setting.used}"

@@ -29,7 +29,7 @@ _GAUGES = (
     _Gauge("readable", "Whether the checkpoint could be inspected.", lambda row: row.error is None),
     _Gauge(
         "restartable",
-        "Whether all forecasts that decide the verdict say that the query runs after its next start.",
+        "Whether the query runs after its next start, according to all forecasts that decide the verdict.",
         lambda row: None if row.outcome is None else row.outcome.runs,
     ),
     _Gauge(
@@ -45,18 +45,18 @@ _GAUGES = (
     ),
     _Gauge("uncommitted_batches", "Planned batches without a commit.", lambda row: row.uncommitted),
     _Gauge("files", "Files of the checkpoint.", lambda row: row.files),
-    _Gauge("size_bytes", "Size of all files of the checkpoint.", lambda row: row.size),
+    _Gauge("size_bytes", "Total size of the checkpoint's files.", lambda row: row.size),
     _Gauge("state_size_bytes", "Size of the state files, including old versions.", lambda row: row.state_bytes),
     _Gauge(
         "snapshot_lag_versions",
-        "Most versions that a state partition replays after its newest snapshot at the next start.",
+        "Largest number of versions that a state partition replays after its newest snapshot at the next start.",
         lambda row: row.snapshot_lag,
     ),
     _Gauge("source_lag_offsets", "Unread Kafka offsets (with --sources).", lambda row: row.lag),
     _Gauge("deletable_bytes", "Files that no restart needs, judging by names and sizes.", lambda row: row.deletable),
     _Gauge(
         "not_read_bytes",
-        "State files that the next start loads but that were not read completely.",
+        "Size of state files that the next start loads but that were not read completely.",
         lambda row: None if row.not_read is None else row.not_read.bytes,
     ),
     _Gauge("replay_files", "Deltas and changelogs that the next start replays.", lambda row: row.replay_files),
@@ -76,7 +76,7 @@ def write_metrics(scan: Scan) -> Iterator[str]:
     took = [(of_all, (scan.ended_ms - scan.began_ms) / 1000)]
     yield from _write_family("ckpt_scan_duration_seconds", "How long the scan took.", took)
     roots = [({"root": root.uri}, root.checkpoints) for root in scan.roots]
-    about = "Checkpoints found below a root; none if it could not be listed."
+    about = "Checkpoints found below a root; none if the root could not be listed."
     yield from _write_family("ckpt_scan_root_checkpoints", about, roots)
     infos = [
         ({"checkpoint": row.path, "name": row.name, "query_id": row.query_id or "", "kind": row.kind or ""}, 1)

@@ -18,7 +18,7 @@ from .keys import Keys
 
 _WORDS = {
     PruneReason.OLD_VERSION: "state of versions that no start needs",
-    PruneReason.KILLED_TASK: "state that a task wrote and no commit names",
+    PruneReason.KILLED_TASK: "state that a task wrote but no commit names",
     PruneReason.ORPHAN: "SST files that no snapshot names",
     PruneReason.TEMPORARY: "temporary files of interrupted writes",
     PruneReason.SUPERSEDED: "versions of the flow that no run uses",
@@ -38,7 +38,7 @@ def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[FileStep]:
 class _Pruned(Keys):
     kind: Annotated[
         PruneReason,
-        "state of versions that no start needs; state that a task wrote and no commit names; SST files that no "
+        "state of versions that no start needs; state that a task wrote but no commit names; SST files that no "
         "snapshot names; temporary files of interrupted writes; versions of a flow that no run uses",
     ]
     files: int
@@ -57,7 +57,7 @@ class PruneDocument(
 
     needed: Annotated[bool, "there are files to remove"]
     steps: Annotated[tuple[RemovalKeys, ...], "in order"]
-    after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: the same; empty if there are none"]
+    after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: unchanged; empty if there are no steps"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
     bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
@@ -85,7 +85,7 @@ class PruneReport(ChangeReport[PrunePlan]):
     def own_part(self) -> Iterator[Block]:
         if self.plan.pruned:
             rows = ((pruned, _find_steps(self.plan, pruned)) for pruned in self.plan.pruned)
-            yield Heading("Space", "the backup takes as much space until you delete it")
+            yield Heading("Space", "the backup takes up the same space until you delete it")
             yield Table(
                 tuple(
                     (f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), _WORDS[pruned.kind])
@@ -97,4 +97,5 @@ class PruneReport(ChangeReport[PrunePlan]):
         return {"superseded": self.plan.superseded or None, "keep_batches": self.plan.wanted_batches}
 
     def start(self) -> Advice:
-        return advise(do(Do.START, words("Start the query. Once it has run, delete the backup."), rows=self.rows))
+        start = words("Start the query. Once the query has run, delete the backup.")
+        return advise(do(Do.START, start, rows=self.rows))

@@ -46,7 +46,7 @@ def _name_outcome(new: RehearsedQuery, ran: str) -> tuple[str, Tone]:
     if not new.batches and new.end is RehearsalEnd.TIMEOUT:
         return "NOT TRIED: its first batch took too long, and was stopped", Tone.WARNING
     if not new.batches:
-        why = "its sources have no new rows, and ckpt cannot read earlier ones again"
+        why = "its sources have no new rows, and ckpt cannot read earlier rows again"
         return f"NOT TRIED: {why}", Tone.WARNING
     if held is not None:
         return f"THE QUERY STARTS, BUT DO NOT START IT: {held}", Tone.ERROR
@@ -82,13 +82,13 @@ def _show_next(rehearsal: Rehearsal) -> Iterator[Block]:
     if rehearsal.new.refused is not None:
         guide = Call("evolve", (rehearsal.checkpoint,)).but(from_query=Hole.OLD_QUERY, to=Hole.QUERY, plan=True)
         yield from show_call(
-            guide, words("See which options this change has and what each costs, and try it with these.")
+            guide, words("See which options this change has and what each costs, and try the change with them.")
         )
 
 
 def _show_less(query: RehearsedQuery) -> Iterator[Block]:
     if query.knows_less:
-        yield Heading("Incomplete", "parts that know less than if the query had run from the beginning")
+        yield Heading("Incomplete", "parts with less history than if the query had run from the beginning")
         for part in query.knows_less:
             yield Item(part)
 
@@ -96,7 +96,7 @@ def _show_less(query: RehearsedQuery) -> Iterator[Block]:
 def _show_batches(rehearsal: Rehearsal) -> Iterator[Block]:
     if not any(query.batches for _, query in _list_queries(rehearsal)):
         return
-    yield Heading("Batches", "rows that a batch read and wrote, and its time")
+    yield Heading("Batches", "rows that each batch read and wrote, and how long it took")
     heads: tuple[str, ...] = ("batch", "rows in", "rows out", "ms")
     old = rehearsal.old.batches if rehearsal.old is not None else ()
     if rehearsal.old is not None:

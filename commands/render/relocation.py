@@ -20,10 +20,10 @@ class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to reco
     """The document of ``ckpt relocate``."""
 
     needed: Annotated[bool, "operator metadata names schemas outside `to`"]
-    checkpoint: Annotated[CheckpointKeys, "at its current location, before any change", of("inspection")]
+    checkpoint: Annotated[CheckpointKeys, "at the current location, before any change", of("inspection")]
     steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
-    before: Annotated[tuple[RestartKeys, ...], "forecasts for its current location, without the steps"]
-    after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are none"]
+    before: Annotated[tuple[RestartKeys, ...], "forecasts for the current location, without the steps"]
+    after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are no steps"]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
     in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
 

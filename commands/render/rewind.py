@@ -25,7 +25,7 @@ class RewindDocument(
 ):
     """The document of ``ckpt rewind``."""
 
-    needed: Annotated[bool, "there are files of later batches, or the query cannot go back to this batch"]
+    needed: Annotated[bool, "files of later batches exist, or the query cannot go back to this batch"]
     table: Annotated[_TableKeys | None, "the version of `--to-sink-version`; null without"]
     possible: Annotated[tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "possible targets, judging by names"]
 
@@ -36,7 +36,7 @@ class RewindReport(ChangeReport[RewindPlan]):
 
     keys = RewindDocument
     done = "REWOUND to batch {report.plan.to_batch}: {report.afterwards}"
-    planned = "afterwards the query is in its state after batch {report.plan.to_batch}: {report.afterwards}"
+    planned = "afterwards the query has its state after batch {report.plan.to_batch}: {report.afterwards}"
     verb = "REWIND"
     stop = words("End the driver.")
     change = "rewind"
@@ -67,9 +67,9 @@ class RewindReport(ChangeReport[RewindPlan]):
         table = self.plan.table
         if table is None or self.receipt.undone or not self.plan.steps:
             return
-        how = "it now has the rows of that version"
+        how = "the table now has the rows of that version"
         if not table.is_current:
-            how = "restored by ckpt" if self.plan.restores else "restore it before you apply this plan"
+            how = "restored by ckpt" if self.plan.restores else "restore that version before you apply this plan"
             if self.receipt.applied:
                 how = "restored"
         yield Heading("Table", f"{table.name}, whose last batch was {table.batch}; {how}")
