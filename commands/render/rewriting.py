@@ -35,36 +35,36 @@ starts_with stopped units refused written files bytes"""
 
 class _NewUnit(Keys, record=f"{_PLAN}RewrittenUnit", keys="unit rows partitions"):
     unit: UnitKeys
-    rows: Annotated[int | None, "those of the new one; null if nothing was written"]
+    rows: Annotated[int | None, "rows in the new checkpoint; null if nothing was written"]
 
 
 class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     """The keys of both documents."""
 
-    checkpoint: Annotated[CheckpointKeys, "the old one"]
-    batch: Annotated[int, "the batch whose state the new one has"]
+    checkpoint: Annotated[CheckpointKeys, "the old checkpoint"]
+    batch: Annotated[int, "the batch whose state the new checkpoint contains"]
     provider: Annotated[str, "`hdfs` or `rocksdb`", of("new.provider")]
     partitions: Annotated[int, of("new.partitions")]
     format_version: Annotated[int, "state store checkpoint format", of("new.version")]
     planned_batch: Annotated[
         int | None,
-        "the batch that is planned but not committed, which a start runs first; null if there is none",
+        "the planned but uncommitted batch, which a start runs first; null if there is none",
         of("planned"),
     ]
-    settings: Annotated[Mapping[str, str], "the settings that changed, name to new value", of("changed")]
+    settings: Annotated[Mapping[str, str], "the changed settings, name to new value", of("changed")]
     starts_with: Annotated[
         tuple[str, ...],
-        "Spark versions that can start the new one; before it is written, of those that can start the old one",
+        "Spark versions that can start the new checkpoint; until it is written, only those that can start the old one",
     ]
-    stopped: Annotated[tuple[str, ...], "Spark versions that can start the old one but not the new one"]
+    stopped: Annotated[tuple[str, ...], "Spark versions that can start the old checkpoint but not the new one"]
     units: tuple[_NewUnit, ...]
-    refused: Annotated[str | None, "why it cannot be written; for people; the wording may change"]
+    refused: Annotated[str | None, "for people: why NEW cannot be written; the wording may change"]
 
 
 class _RewrittenUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="dropped judged"):
     judged: Annotated[
         Literal["key", "row"] | None,
-        "the unit that is left out: a key with all its rows, or a row; null without a key list or condition",
+        "what is left out: a key with all its rows, or a single row; null without a key list or condition",
     ]
 
 
@@ -92,25 +92,25 @@ class RewriteDocument(NewCheckpointDocument):
 
     merged: Annotated[tuple[_MergedCheckpoint, ...], "of several old ones: each, in the given order; otherwise empty"]
     sources: Annotated[
-        tuple[_MergedSource, ...], "likewise: the sources that the new query must have, in its order", of("new_sources")
+        tuple[_MergedSource, ...], "for a merge: the sources that the new query must have, in order", of("new_sources")
     ]
     watermark_ms: Annotated[
         int | None,
-        "likewise: the lowest watermark, which the new one gets; null for one old one",
+        "for a merge: the lowest watermark, which the new checkpoint gets; otherwise null",
         lambda rewrite: min(rewrite.union.watermarks_ms) if rewrite.union else None,
     ]
     watermarks_differ: Annotated[
         bool,
-        "likewise: rows between the lowest and the highest are read; for some of the queries they were late before",
+        "for a merge: rows between the lowest and highest watermarks are read, but were late for some queries before",
         lambda rewrite: rewrite.late_from_ms is not None,
     ]
     parts: Annotated[
-        tuple[_NewPart, ...], "of several new ones: each; the keys above describe the first one. Empty for one new one"
+        tuple[_NewPart, ...], "for a split: the new checkpoints; the keys above describe the first. Otherwise empty"
     ]
 
     lost: Annotated[
         tuple[_LostPartition, ...],
-        "with `--salvage`: keys that cannot be read; they are new to the query",
+        "with `--salvage`: unreadable keys, which are new to the query",
         lambda rewrite: rewrite.salvage.lost if rewrite.salvage else (),
     ]
     read_again: Annotated[
@@ -121,13 +121,13 @@ class RewriteDocument(NewCheckpointDocument):
     units: tuple[_RewrittenUnit, ...]
     unseen_keys: Annotated[
         tuple[Annotated[Json, "columns and values, as given"], ...],
-        "keys of `--drop-keys` that no row had; empty if nothing was written",
+        "keys of `--drop-keys` that were not in any row; empty if nothing was written",
         of("unseen"),
     ]
 
 
 class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"):
-    rows: Annotated[int | None, "those of the new one; null if it is refused"]
+    rows: Annotated[int | None, "rows in the new checkpoint; null if refused"]
 
 
 class ImportDocument(NewCheckpointDocument):
@@ -137,7 +137,7 @@ class ImportDocument(NewCheckpointDocument):
     batch: Annotated[int, "the query continues after this batch"]
     units: tuple[_ImportedUnit, ...]
     export: Annotated[str, "as given"]
-    export_query_id: Annotated[str | None, "of EXPORT; null if its manifest has none", of("exported_id")]
+    export_query_id: Annotated[str | None, "of EXPORT; null if its manifest has no query id", of("exported_id")]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class RewriteReport(Report["Rewrite"]):
         union, merged = self.record.union, self.record.merged
         if union is None:
             return
-        yield Heading("Sources", "that the new query must have, in this order, each with its own readStream")
+        yield Heading("Sources", "required in the new query, in this order, each with its own readStream")
         yield Table(
             tuple(
                 (
@@ -225,7 +225,7 @@ class RewriteReport(Report["Rewrite"]):
         unknown = (f for f in rewrite.inspection.counted if f.outcome is Outcome.UNKNOWN)
         doubts = ", ".join(sorted({finding.diagnosis.code for f in unknown for finding in f.because}))
         if doubts and not rewrite.starts_with:
-            text = f"It is unknown whether Spark can read its rows ({doubts}): start it with a separate sink first"
+            text = f"It is unknown whether Spark can read its rows ({doubts}): first start a query with a separate sink"
             yield Heading("Started by", text)
             return
         stopped = f"; no longer by Spark {', '.join(rewrite.stopped)}, which can start CHECKPOINT"
@@ -253,19 +253,19 @@ class RewriteReport(Report["Rewrite"]):
             yield Item(f"operator {lost.operator}, partition {lost.partition}: {keys}; {lost.why}", 4, "  - ")
         yield from more(len(salvage.lost) - _SHOWN)
         if salvage.lost:
-            yield Item("their keys are new to the query: their next rows start from nothing", 2)
+            yield Item("these keys are new to the query: their next rows start with empty state", 2)
 
     def _show_planned(self) -> Iterator[Block]:
         planned = self.record.planned
         if planned is None:
             return
-        yield Heading(f"Batch {planned}", "planned but not committed: a start runs it first, over the same offsets")
+        yield Heading(f"Batch {planned}", "planned but not committed: a start runs it first, with the same offsets")
         match self.record.planned_state:
             case "written":
                 as_before = "" if self.record.new_id else ", so a start does the same as on the old checkpoint"
                 text = f"its state is there too{as_before}"
             case "none":
-                nor = "" if self.record.salvage else "; nor would a start on the old checkpoint find it"
+                nor = "" if self.record.salvage else "; a start on the old checkpoint would not find it either"
                 text = f"its state is missing{nor}"
             case _:
                 text = str(BOOK.text("state_not_there", why=self._why_left_out, planned=planned))
@@ -311,7 +311,7 @@ class RewriteReport(Report["Rewrite"]):
         rewrite = self.record
         yield Heading(
             "Settings",
-            "recorded in the new checkpoint, whatever the session says" if rewrite.changed else "unchanged",
+            "recorded in the new checkpoint, regardless of the session" if rewrite.changed else "unchanged",
         )
         yield from bullets(f"{name} = {value}" for name, value in rewrite.changed.items() if name != CHECKPOINT_FORMAT)
         if CHECKPOINT_FORMAT in rewrite.changed or rewrite.new.version > 1:
@@ -361,8 +361,8 @@ class RewriteReport(Report["Rewrite"]):
             yield "none may have the option cleanSource: one query would remove files before another reads them"
         if newest is not None and newest.metadata is not None and newest.metadata.watermark_ms:
             yield "if no row of a source passes the filter, that query's watermark does not advance"
-        yield "each has its own query id: one Delta or Iceberg table accepts all"
-        yield "a foreachBatch that writes with a txnAppId has a different one in each"
+        yield "each has its own query id: a single Delta or Iceberg table accepts them all"
+        yield "a foreachBatch that writes with a txnAppId has a different txnAppId in each query"
         yield str(BOOK.text("one_continues_folder", batch=self.record.batch + 1))
 
     @property
@@ -374,8 +374,8 @@ class RewriteReport(Report["Rewrite"]):
         """Describe how sinks take the new checkpoint."""
         if not self.record.new_id:
             return "It keeps the query id of the old one, and its batch ids continue: sinks treat it as the same query."
-        twice = f"; if it has batch {self.record.planned} of the old one, its rows are written again"
-        own = "It has its own query id: a Delta or Iceberg table treats it as another query"
+        twice = f"; if it has batch {self.record.planned} of the old query, that batch's rows are written again"
+        own = "The new checkpoint has its own query id: a Delta or Iceberg table sees another query"
         return f"{own}{'' if self.record.planned is None else twice}."
 
 
@@ -389,7 +389,7 @@ class ImportReport(RewriteReport):
 
     export: str
 
-    checked = "every row checked; read again with the same count"
+    checked = "every row checked; the second read found the same count"
 
     def document(self) -> Document:
         return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)

@@ -39,7 +39,7 @@ class UnitKeys(Keys):
     operator: int
     store: Annotated[
         str | None,
-        "of a join, if it is shown as Spark keeps it",
+        "of a join, if its stores are shown as Spark keeps them",
         lambda unit: unit.stores[0] if unit.kind is UnitKind.STORE else None,
     ]
     side: Literal["left", "right"] | None
@@ -73,12 +73,12 @@ _KEYS = "columns rows more partition foreign_snapshots"
 class RowsDocument(UnitDocument, record="ckpt.state.native.show:StateRows", keys=_KEYS):
     """The document of ``ckpt state show``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "the columns of the flat shape of `ckpt export-state`"]
     rows: tuple[
         Annotated[
             Json,
             "an object with a value for each column: times in ISO 8601, decimals and intervals as text, binaries in "
-            "base64; a map is an object if its keys are strings, otherwise a list of {key, value}",
+            "base64. A map is an object if its keys are strings, and otherwise a list of {key, value}",
         ],
         ...,
     ]
@@ -103,7 +103,7 @@ class _UnitDiff(Keys, record="ckpt.state.native.diff:UnitDiff", keys="unit added
 class DiffDocument(StateDocument):
     """The document of ``ckpt state diff``."""
 
-    other: Annotated[StateOwnerKeys, "the checkpoint of the later state: the same, or another one"]
+    other: Annotated[StateOwnerKeys, "the checkpoint of the later state: the same checkpoint or another"]
     from_batch: Annotated[int, of("before.batch")]
     to_batch: Annotated[int, of("after.batch")]
     units: Annotated[tuple[_UnitDiff, ...], "parts of the state that match the options"]
@@ -265,11 +265,11 @@ _EVENTS = 3  # whose sources are on the page
 class _Read(Keys):
     index: Annotated[int, of("view.index")]
     name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
-    type: Annotated[SourceType, "a plugin of `ckpt.sources` may name others", of("view.type")]
+    type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types", of("view.type")]
     from_: Annotated[
         Json, "the offset at which the batches begin; null for the beginning of the source", of("range.start")
     ]
-    to: Annotated[Json, "the offset at which they end", of("range.end")]
+    to: Annotated[Json, "the offset at which the batches end", of("range.end")]
     amount: Annotated[int | None, "the size of that range", lambda read: getattr(read.range.advance, "amount", None)]
     unit: Annotated[str | None, "the unit of the amount", lambda read: getattr(read.range.advance, "unit", None)]
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda read: getattr(read.range.advance, "new_partitions", 0)]
@@ -280,13 +280,13 @@ _HISTORY = "columns partition known_after first_rows rows events more unknown"
 
 
 class _Event(Keys, record="ckpt.state.native.history:KeyEvent", keys=_EVENT):
-    sources: Annotated[tuple[_Read, ...], "the rows that the batches after `after_batch` up to `batch` read"]
+    sources: Annotated[tuple[_Read, ...], "the rows read by the batches after `after_batch`, up to `batch`"]
 
 
 class HistoryDocument(UnitDocument, record="ckpt.state.native.history:StateHistory", keys=_HISTORY):
     """The document of ``ckpt state history``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "those of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "the columns of the flat shape of `ckpt export-state`"]
     events: Annotated[tuple[_Event, ...], "oldest first"]
 
 
@@ -326,7 +326,7 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
 
 _CHANGES = {
     "watermark": "removed by the watermark",
-    "ttl": "removed because its time to live had ended",
+    "ttl": "removed because its time to live had expired",
     "query": "removed by the query",
 }
 
@@ -346,7 +346,7 @@ def _show_limits(history: "StateHistory") -> Iterator[Block]:
             yield tabulate_rows(history.first_rows)
     if history.unknown:
         unknown = ranges(history.unknown)
-        yield Item(f"The state after these batches cannot be read, so an event in them shows up only later: {unknown}.")
+        yield Item(f"The state after these batches cannot be read, so their events show up only later: {unknown}.")
 
 
 def _show_sources(history: "StateHistory") -> Iterator[Block]:
@@ -368,5 +368,5 @@ def _show_last_read(history: "StateHistory") -> Iterator[Block]:
             yield from show_call(show.but(batch=event.batch), read)
         else:
             first = _first_batch(event)
-            again = words("Get the reader options that read the input of batch {first} again.", first=first)
+            again = words("Get the reader options to read the input of batch {first} again.", first=first)
             yield from show_call(show.but(batch=event.after_batch), again)

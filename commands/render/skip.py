@@ -24,11 +24,11 @@ _FILES = 10  # how many are named
 class _Source(ReadRangeKeys):
     reader_option: Annotated[
         Mapping[str, str],
-        "object: reader options that start where the batch begins, all strings; empty if none can",
+        "object with reader options that start where the batch begins, all as strings; empty if none can",
     ]
     files: Annotated[
         Json,
-        "list: the skipped files of a file source, as URIs; null for any other source, or if its log cannot be read",
+        "the skipped files of a file source, as a list of URIs; null for other sources, or if the log cannot be read",
     ]
 
 
@@ -48,7 +48,7 @@ class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="sk
 
     needed: Annotated[bool, "the latest batch is not committed"]
     skipped: Annotated[tuple[_Skipped, ...], "the batch that is skipped"]
-    replay: Annotated[tuple[()], "always empty: no row is read again"]
+    replay: Annotated[tuple[()], "always empty: no rows are read again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class SkipReport(ChangeReport[SkipPlan]):
     def own_part(self) -> Iterator[Block]:
         if not (self.plan.skipped and self.plan.steps):
             return
-        yield Heading("Skipped", "rows that this query then never reads")
+        yield Heading("Skipped", "rows that this query will never read")
         for skipped in self.plan.skipped:
             yield Line(f"  batch {skipped.batch}")
             for source in skipped.sources:

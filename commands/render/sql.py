@@ -21,7 +21,7 @@ class AnswerDocument(DocumentKeys, record="ckpt.tables.answers:Answer", keys="co
     rows: tuple[
         Annotated[Json, "an object with a value for each column, written as in `rows` of `ckpt state show`"], ...
     ]
-    problems: tuple[Annotated[str, "a root or checkpoint that could not be read, and why: its rows are missing"], ...]
+    problems: tuple[Annotated[str, "a root or checkpoint that could not be read, and why; its rows are missing"], ...]
 
 
 class AnswerReport(Report["Answer"]):

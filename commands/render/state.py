@@ -59,7 +59,7 @@ def show_state(inspection: Inspection) -> Iterator[Block]:
         yield Item(f"recorded here, overrides the session: {recorded}")
     if inspection.space.known:
         freed = size(inspection.space.known)
-        yield Item(words("{freed} could be deleted: {call:prune} plans this after a closer look", freed=freed))
+        yield Item(words("{freed} could be deleted: {call:prune} plans the deletion after a closer look", freed=freed))
     unread = _list_unread(inspection)
     if len(state.operators) <= _IN_FULL:
         for operator in state.operators:
@@ -82,10 +82,10 @@ def _show_all(inspection: Inspection, state: StateInventory, *, unread_too: bool
             words("{files} ({bytes}) known by name and size only: {--deep} reads every byte", files=files, bytes=bytes_)
         )
     elif state.operators and inspection.sound:
-        yield Item(words("rows not decoded: {--deep} compares them with their schemas and with one another"))
+        yield Item(words("rows not decoded: {--deep} compares rows with their schemas and with one another"))
     if unread := _list_unread(inspection):
         more = f" and {len(unread) - 1} more" if unread[1:] else ""
-        yield Item(f"the storage did not let ckpt read {unread[0]}{more}: the following describes the rest")
+        yield Item(f"the storage did not allow ckpt to read {unread[0]}{more}: the following describes the rest")
 
 
 def _list_unread(inspection: Inspection) -> list[str]:

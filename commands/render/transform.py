@@ -44,8 +44,8 @@ class _Key(Keys):
 class _Variable(Keys):
     name: str
     form: VariableForm
-    schema: Annotated[str, "of the value or element, in Spark's DDL", lambda variable: columns(variable.fields)]
-    ttl: Annotated[bool, "whether it has a time to live, which restarts"]
+    schema: Annotated[str, "of the value or element, in Spark DDL", lambda variable: columns(variable.fields)]
+    ttl: Annotated[bool, "whether the variable has a time to live, which restarts"]
 
 
 def _list_files(migration: TransformMigration) -> list[str]:
@@ -64,11 +64,11 @@ class TransformDocument(DocumentKeys):
     family: Annotated[str | None, "what kind of operator, in words", of("plan.family")] = None
     batch: Annotated[int | None, of("plan.initial.moment.batch")]
     state_version: Annotated[int | None, of("plan.initial.moment.state_version")] = None
-    exact: Annotated[bool, "no row is read twice or skipped: see `ckpt handoff`", of("plan.handoff.exact")] = False
-    key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows are one group", of("plan.shape.keys")] = ()
+    exact: Annotated[bool, "no rows are read twice or skipped: see `ckpt handoff`", of("plan.handoff.exact")] = False
+    key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows form one group", of("plan.shape.keys")] = ()
     variables: Annotated[tuple[_Variable, ...], "state variables of the new query", of("plan.variables")] = ()
     time_mode: Annotated[
-        TimeMode | None, "as recorded for transformWithState, otherwise as the state suggests", of("plan.time_mode")
+        TimeMode | None, "as recorded for transformWithState; otherwise, as the state suggests", of("plan.time_mode")
     ] = None
     output_mode: Annotated[str | None, of("plan.output_mode")] = None
     watermark_ms: Annotated[int | None, "rows up to it are dropped; 0 for none", of("plan.watermark_ms")] = None
@@ -174,7 +174,7 @@ def _show_files(migration: TransformMigration) -> Iterator[Block]:
     rows = "one row per key" if migration.keys is None else f"{plural(migration.keys, 'row')}, one per key"
     yield Heading("Files", f"in {migration.target.shown}")
     yield Line(f"  {INITIAL_STATE}/   the state as {migration.plan.format}, {rows}")
-    logic = "continues its aggregates" if migration.plan.folds else "your logic goes into update and expired"
+    logic = "continues its aggregates" if migration.plan.folds else "put your logic into update and expired"
     yield Line(f"  {PROCESSOR}     loads it; {logic}")
     yield Line(f"  {START}         sources, guards, the query")
     for start in too_many_for_code(migration.plan):
@@ -184,7 +184,7 @@ def _show_files(migration: TransformMigration) -> Iterator[Block]:
 def _show_fill_in(migration: TransformMigration) -> Iterator[Block]:
     yield Heading("Fill in", "values that no checkpoint records")
     names = ", ".join(to_fill_in(migration.plan))
-    yield Item(f"{names}; prepare(), the options of the sources, the sink", 16, f"  {START}")
+    yield Item(f"{names}; prepare(), the source options and the sink", 16, f"  {START}")
     ttl = [variable.name for variable in migration.plan.variables if variable.ttl]
     if ttl:
         yield Item(f"TTL_MS of {', '.join(ttl)}", 16, f"  {PROCESSOR}")

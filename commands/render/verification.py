@@ -21,9 +21,9 @@ _SHOWN = 20  # damaged files that are named on a page
 
 
 class _Damage(Keys):
-    path: Annotated[str, "a file, or the folder of a partition; relative to the checkpoint"]
+    path: Annotated[str, "a file or the folder of a partition, relative to the checkpoint"]
     kind: Annotated[
-        str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; there may be new ones"
+        str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; later versions may add kinds"
     ]
     detail: ForPeople
 
@@ -112,4 +112,4 @@ class VerificationReport(Report[StateVerification]):
     def _show_next(self) -> Iterator[Block]:
         if self.record.damages or not all(forecast.outcome.runs for forecast in self._inspection.counted):
             look = call("inspect", self.record.checkpoint.uri, deep=True)
-            yield from show_call(look, words("See what it means, and what to do."))
+            yield from show_call(look, words("See what the result means, and what to do."))

@@ -27,24 +27,24 @@ from .page import forecast_cases, show_not_asked
 _NAMED = 3  # how many files are named
 _COSTS = {
     Cost.NOTHING: "no row is read again",
-    Cost.UNFINISHED_AGAIN: "rows of a batch that was not finished are read again",
+    Cost.UNFINISHED_AGAIN: "rows of an unfinished batch are read again",
     Cost.FINISHED_AGAIN: "rows of finished batches are read again",
-    Cost.MAY_LOSE: "a sink that remembers batch ids may drop rows, others get some again",
+    Cost.MAY_LOSE: "a sink that remembers batch ids may drop rows, and other sinks get some rows again",
 }
 
 
 class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refused"):
     does: Annotated[str | None, "for people; the wording may change", lambda way: way.does or None]
-    steps: Annotated[int, "how many files it changes", lambda way: len(way.plan.steps)]
+    steps: Annotated[int, "how many files this fix changes", lambda way: len(way.plan.steps)]
     replay: Annotated[tuple[ReplayKeys, ...], "as `replay`", lambda way: way.plan.replay or ()]
     drops: Annotated[bool, "a sink that remembers batch ids drops rows", lambda way: way.cost is Cost.MAY_LOSE]
-    refused: Annotated[str | None, "why it is not possible", of("plan.refused")]
+    refused: Annotated[str | None, "why this fix is not possible", of("plan.refused")]
 
 
 class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="chosen ways"):
     """The document of ``ckpt repair``."""
 
-    needed: Annotated[bool, "something is wrong that a fix may help with"]
+    needed: Annotated[bool, "there is a problem that a fix may solve"]
     chosen: Annotated[FixName | None, "the fix that the steps belong to", lambda plan: plan.chosen and plan.chosen.name]
     ways: Annotated[tuple[_Way, ...], "all fixes, cheapest first where they cost alike"]
 
@@ -81,7 +81,7 @@ class WaysReport(ChangeReport[RepairPlan]):
             yield from show_not_asked(self.plan.inspection)
         others = [way for way in self.plan.ways if way is not self.plan.chosen and not self.receipt.applied]
         if others and self.plan.steps:
-            yield Heading("Other fixes", str(words("use {--choose} to take one of them")))
+            yield Heading("Other fixes", str(words("use {--choose} to select a fix")))
             width = max(len(way.name) for way in others) + 4
             yield from (Item(_describe_cost(way), width, f"  {way.name}") for way in others)
 
@@ -118,7 +118,7 @@ class WaysReport(ChangeReport[RepairPlan]):
 class RepairDocument(ChangeDocument, record=AsyncRepairPlan, request="strategy needed"):
     """The document of ``ckpt repair-async``."""
 
-    strategy: Annotated[Literal["fill", "rewind"] | None, "the chosen one; null if there is no plan"]
+    strategy: Annotated[Literal["fill", "rewind"] | None, "the chosen strategy; null if there is no plan"]
     needed: Annotated[bool, "there is a gap that stops a synchronous start"]
     steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
     replay: Annotated[tuple[ReplayKeys, ...], "logged rows that the next synchronous start reads again"]
@@ -129,7 +129,7 @@ class RepairReport(ChangeReport[AsyncRepairPlan]):
 
     keys = RepairDocument
     done = "REPAIRED: without asynchronous progress tracking it now {report.afterwards}"
-    planned = "afterwards it {report.afterwards}, without asynchronous progress tracking"
+    planned = "afterwards the query {report.afterwards}, without asynchronous progress tracking"
     verb = "REPAIR"
     change = "repair"
 
