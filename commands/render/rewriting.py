@@ -90,7 +90,7 @@ class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
-    merged: Annotated[tuple[_MergedCheckpoint, ...], "of several old ones: each, in the given order; otherwise empty"]
+    merged: Annotated[tuple[_MergedCheckpoint, ...], "for a merge: the old checkpoints, as given; otherwise empty"]
     sources: Annotated[
         tuple[_MergedSource, ...], "for a merge: the sources that the new query must have, in order", of("new_sources")
     ]
@@ -316,7 +316,7 @@ class RewriteReport(Report["Rewrite"]):
         yield from bullets(f"{name} = {value}" for name, value in rewrite.changed.items() if name != CHECKPOINT_FORMAT)
         if CHECKPOINT_FORMAT in rewrite.changed or rewrite.new.version > 1:
             yield from bullets(
-                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set it in the session; Spark does not record it"]
+                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set in the session, not recorded by Spark"]
             )
 
     def _show_next(self) -> Iterator[Block]:
@@ -373,9 +373,9 @@ class RewriteReport(Report["Rewrite"]):
     def _describe_sinks(self) -> str:
         """Describe how sinks take the new checkpoint."""
         if not self.record.new_id:
-            return "It keeps the query id of the old one, and its batch ids continue: sinks treat it as the same query."
+            return "It keeps the old query id, and its batch ids continue: sinks treat it as the same query."
         twice = f"; if it has batch {self.record.planned} of the old query, that batch's rows are written again"
-        own = "The new checkpoint has its own query id: a Delta or Iceberg table sees another query"
+        own = "It has its own query id: a Delta or Iceberg table treats it as another query"
         return f"{own}{'' if self.record.planned is None else twice}."
 
 

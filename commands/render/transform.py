@@ -71,7 +71,7 @@ class TransformDocument(DocumentKeys):
         TimeMode | None, "as recorded for transformWithState; otherwise, as the state suggests", of("plan.time_mode")
     ] = None
     output_mode: Annotated[str | None, of("plan.output_mode")] = None
-    watermark_ms: Annotated[int | None, "rows up to it are dropped; 0 for none", of("plan.watermark_ms")] = None
+    watermark_ms: Annotated[int | None, "rows up to this time are dropped; 0 for none", of("plan.watermark_ms")] = None
     keys: Annotated[int | None, "number of keys written; null for a plan"] = None
     files: Annotated[tuple[str, ...], "below `to`", _list_files] = ()
     fill_in: Annotated[

@@ -46,7 +46,7 @@ class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="
 
     needed: Annotated[bool, "there is a problem that a fix may solve"]
     chosen: Annotated[FixName | None, "the fix that the steps belong to", lambda plan: plan.chosen and plan.chosen.name]
-    ways: Annotated[tuple[_Way, ...], "all fixes, cheapest first where they cost alike"]
+    ways: Annotated[tuple[_Way, ...], "all fixes; among equally costly fixes, the preferred one first"]
 
 
 @dataclass(frozen=True, slots=True)
