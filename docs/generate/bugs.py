@@ -42,7 +42,7 @@ def _describe(bug: Bug) -> str:
         "",
         f"What happens: {bug.happens}.",
         f"How it shows: {bug.shows}",
-        f"ckpt reports this bug if a checkpoint has {_needs(bug)}.",
+        f"On the releases in the table, ckpt reports this bug if a checkpoint has {_needs(bug)}.",
         *([f"Without an upgrade: {bug.avoid}"] if bug.avoid else []),
     ]
     return "\n".join(lines) + "\n"
