@@ -132,7 +132,7 @@ def split(
     common: options.NewOptions,
     form: StateForm,
     run: RunOptions,
-    where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows for a NEW: key_at = 'eu'; give one per NEW.")],
+    where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows for one NEW: key_at = 'eu'. Repeat per NEW.")],
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Accept losing rows that match no --where condition.")
     ] = False,
@@ -166,7 +166,7 @@ def split(
 
 def import_state(
     export: Annotated[str, typer.Argument(metavar="EXPORT", help="From `ckpt export-state --all-units --to`.")],
-    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported checkpoint, or a new query's.")],
+    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported or a new query's checkpoint.")],
     form: FormOptions,
     common: options.NewOptions,
     run: RunOptions,

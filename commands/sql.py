@@ -41,7 +41,7 @@ def sql(
             help="A statement (- reads standard input), then folders.",
         ),
     ],
-    to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE; not as a table.")] = None,
+    to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE, but not as a table.")] = None,
     depth: options.DepthOption = None,
     storage_option: options.StorageOption = None,
     output: Annotated[

@@ -215,7 +215,7 @@ class ChangeReport(Report[Planned]):
         if self.receipt.undone and self.plan.steps:
             return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.undone_command}"
         if self.receipt.undone:
-            return "NOTHING TO UNDO: everything is as it was"
+            return "NOTHING TO UNDO: the original files are in place"
         return (
             f"A PLAN, nothing is changed yet: {self.planned.format(report=self)}" if self.plan.steps else self.nothing()
         )

@@ -288,9 +288,9 @@ def _name_part(part: QueryChange) -> str:
 
 
 _SAID = {
-    Knowledge.FULL: "everything, as if it had run from the beginning",
-    Knowledge.FROM_NOW_ON: "only rows from now on in its new parts",
-    Knowledge.IMPOSSIBLE: "not the same as if it had run from the beginning",
+    Knowledge.FULL: "everything, as in a run from the beginning",
+    Knowledge.FROM_NOW_ON: "only rows from now on in the new parts",
+    Knowledge.IMPOSSIBLE: "not the same as in a run from the beginning",
     Knowledge.UNKNOWN: "as far as a checkpoint shows",
 }
 

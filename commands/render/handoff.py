@@ -47,7 +47,7 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     exact: Annotated[bool, "neither refused nor doubtful"]
     doubts: Annotated[Sentences, "why rows may be read twice"]
-    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue with all their state"]
+    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue with the complete state"]
     sources: Annotated[
         tuple[Annotated[_Source, "the position of each source at the end of the batch"], ...],
         "in the query's source order; empty if the batch itself is refused",

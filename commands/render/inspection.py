@@ -258,13 +258,13 @@ class InspectionDocument(DocumentKeys):
     latest: Annotated[_Latest, of("checkpoint")]
     sources: Annotated[tuple[SourceKeys, ...], "the position of each source at the end of the latest batch"]
     restart: Annotated[
-        tuple[RestartKeys, ...], "one for each requested Spark version and progress mode", of("forecasts")
+        tuple[RestartKeys, ...], "one forecast for each requested Spark version and progress mode", of("forecasts")
     ]
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
     sink: Annotated[SinkKeys | None, "the findings of `--sink`; null if not asked"]
     not_asked: Annotated[
-        tuple[Literal["sources", "sink"], ...], "not asked, although some losses show only there"
+        tuple[Literal["sources", "sink"], ...], "sources or a sink that could show more losses but were not asked"
     ]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 

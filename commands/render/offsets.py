@@ -203,7 +203,7 @@ class OffsetsCommitDocument(DocumentKeys):
     """The document of ``ckpt offsets commit``."""
 
     roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
-    groups: Annotated[tuple[CommittedGroup, ...], "one for each checkpoint with a Kafka source that answered"]
+    groups: Annotated[tuple[CommittedGroup, ...], "one group for each checkpoint with a Kafka source that answered"]
     problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
 
 

@@ -41,7 +41,7 @@ class _Query(Keys):
         lambda query: [source.kind for source in query.sources],
     ]
     operators: Annotated[
-        tuple[Annotated[str, "the name of each stateful operator, by its id"], ...] | None,
+        tuple[Annotated[str, "the name of each stateful operator, by operator id"], ...] | None,
         "null if Spark could not plan the query",
         lambda query: None if query.operators is None else [operator.name for operator in query.operators],
     ]

@@ -34,7 +34,7 @@ _GAUGES = (
     ),
     _Gauge(
         "batches_vanished",
-        "Whether the folders of a query that ran exist but contain no batch.",
+        "Whether the query's folders exist but contain no batch, although the query ran.",
         lambda row: None if row.error is not None else BATCHES_VANISHED.code in row.codes,
     ),
     _Gauge("latest_batch", "Id of the latest planned batch.", lambda row: row.latest_batch),
@@ -53,7 +53,11 @@ _GAUGES = (
         lambda row: row.snapshot_lag,
     ),
     _Gauge("source_lag_offsets", "Unread Kafka offsets (with --sources).", lambda row: row.lag),
-    _Gauge("deletable_bytes", "Files that no restart needs, judging by names and sizes.", lambda row: row.deletable),
+    _Gauge(
+        "deletable_bytes",
+        "Size of files that no restart needs, judging by names and sizes.",
+        lambda row: row.deletable,
+    ),
     _Gauge(
         "not_read_bytes",
         "Size of state files that the next start loads but that were not read completely.",

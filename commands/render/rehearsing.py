@@ -120,6 +120,6 @@ def _show_state(name: str, query: RehearsedQuery) -> Iterator[Block]:
         yield Heading(f"State of the {name}", "not compared")
         yield Item(query.state_unknown)
     elif query.state:
-        yield Heading(f"State of the {name}", "before the first and after the last of these batches")
+        yield Heading(f"State of the {name}", "before the first of these batches and after the last one")
         for unit in query.state:
             yield from show_changes(unit, f"batch {query.batches[0].batch - 1} to {query.batches[-1].batch}")

@@ -374,7 +374,7 @@ class RewriteReport(Report["Rewrite"]):
         """Describe how sinks take the new checkpoint."""
         if not self.record.new_id:
             return "It keeps the old query id, and its batch ids continue: sinks treat it as the same query."
-        twice = f"; if it has batch {self.record.planned} of the old query, that batch's rows are written again"
+        twice = f"; if the table has batch {self.record.planned} of the old query, that batch's rows are written again"
         own = "It has its own query id: a Delta or Iceberg table treats it as another query"
         return f"{own}{'' if self.record.planned is None else twice}."
 

@@ -89,7 +89,7 @@ def _show_all(inspection: Inspection, state: StateInventory, *, unread_too: bool
 
 
 def _list_unread(inspection: Inspection) -> list[str]:
-    """List state that the storage did not let ckpt read."""
+    """List state that the storage did not allow ckpt to read."""
     return [path for path in sorted(inspection.checkpoint.refused) if path.partition("/")[0] == STATE]
 
 
