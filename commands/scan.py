@@ -60,9 +60,7 @@ def scan(
     ] = None,
     fail_on: Annotated[FailOn, typer.Option(help="Exit 1 at this severity or above.")] = FailOn.WARNING,
     watch: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Scan again every SECONDS.")] = None,
-    textfile: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Also write Prometheus metrics to PATH.")
-    ] = None,
+    textfile: Annotated[str | None, typer.Option(metavar="PATH", help="Also write Prometheus metrics to PATH.")] = None,
     resume: Annotated[
         str | None, typer.Option(metavar="FILE", help="Save rows in FILE, or resume the scan in FILE.")
     ] = None,

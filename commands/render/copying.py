@@ -88,9 +88,7 @@ class CopyReport(Report[CheckpointCopy]):
         if self.record.planned:
             copy = call("copy", self.source, self.record.to, batch=self.record.batch)
             adopts = words("Stop the query for good, then let the flow take over its checkpoint.")
-            copies = words(
-                "Copy it. The query may keep running; stop it first only if it will continue on the copy."
-            )
+            copies = words("Copy it. The query may keep running; stop it first only if it will continue on the copy.")
             text = copies if parse_flow(self.record.to) is None else adopts
             yield from show_call(copy.but(new_id=self.record.new_id or None), text, writes=True)
             return

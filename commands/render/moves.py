@@ -46,9 +46,7 @@ def _choose_exit(move: ProviderMove | RealTimeMove) -> Exit:
 
 class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
     id: Annotated[int, of("operator")]
-    kind: Annotated[
-        str | None, "for people; the wording may change; null if the same query continues", of("family")
-    ]
+    kind: Annotated[str | None, "for people; the wording may change; null if the same query continues", of("family")]
 
 
 class _Handoff(Keys, record=Handoff, keys="batch exact doubts"):
