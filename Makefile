@@ -26,7 +26,7 @@ check: setup site  ## style, types, layers, names, and the links of the document
 	$(BIN)/pytest --quiet tests/laws/test_names.py
 site: setup  ## the documentation as a site: site/index.html
 	PYTHONPATH=. $(BIN)/zensical build --strict
-quick: setup  ## the tests that start no JVM and no service, in parallel: two minutes on two cores
+quick: setup  ## the tests that start no JVM and no service and are not slow, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
 test: check quick  ## everything that CI runs
 	$(BIN)/pytest $(LIVE) --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 5 || \

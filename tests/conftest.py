@@ -46,6 +46,20 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
+@pytest.hookimpl(tryfirst=True)  # before ``-m`` looks at the markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with many cases four, or one of sixteen, are for each edit; the others are marked as slow."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for every in cases.values():
+        count = max(min(len(every), 4), len(every) // 16)
+        quick = {number * len(every) // count for number in range(count)}
+        for number, item in enumerate(every):
+            if number not in quick:
+                item.add_marker(pytest.mark.slow)
+
+
 @dataclass(frozen=True)
 class Run:
     """How a run of ckpt ended."""

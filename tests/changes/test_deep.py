@@ -106,6 +106,7 @@ def test_a_skip_needs_state_that_loads_and_not_what_a_crash_left(ckpt: Ckpt, cop
     assert run.json()["next"][0]["command"] == ["ckpt", "inspect", str(damaged), "--deep"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", some_quick(CONTENTS, 6), ids=lambda case: case.name)
 def test_rows_that_do_not_fit_are_in_no_state_that_a_repair_goes_back_to(case: Any, copy_of: CopyOf) -> None:
     checkpoint = copy_of(case.sample)

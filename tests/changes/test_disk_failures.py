@@ -69,6 +69,7 @@ def test_whatever_fails_all_is_as_it_was_or_undo_makes_it_so(
     assert for_good == (left > 0), "what fails once is taken back at once"
 
 
+@pytest.mark.slow
 def test_an_undo_that_is_interrupted_goes_on_when_asked_again(tmp_path: Path) -> None:
     for at in itertools.count(1):
         top, backup = REPLACING.build(tmp_path / f"checkpoint-{at}"), tmp_path / f"backup-{at}"

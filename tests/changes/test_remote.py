@@ -54,6 +54,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("upload", "way"), CASES, indirect=["upload"])
 def test_planned_applied_and_taken_back(upload: Upload, way: str, tmp_path: Path) -> None:
     of, do, _ = WAYS[way]

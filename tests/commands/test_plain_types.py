@@ -33,6 +33,7 @@ def _answer(param: Any, value: Any, context: typer.Context) -> Any:
     return [(type(item), item) for item in made] if isinstance(made, list) else (type(made), made)
 
 
+@pytest.mark.slow
 def test_words_and_defaults_become_what_pydantic_makes_of_them() -> None:
     params = list(_list_params(GROUP, "ckpt"))
     plain = 0

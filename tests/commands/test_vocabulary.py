@@ -197,6 +197,7 @@ def list_written_calls() -> Iterator[tuple[str, str, set[str]]]:
                         yield f"{path.relative_to(ROOT)}:{node.lineno}", str(first.value), options
 
 
+@pytest.mark.slow
 def test_a_call_that_is_written_in_the_source_is_a_command_with_its_options() -> None:
     written = list(list_written_calls())
     assert len(written) > 50

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.places import ROOT
 
 _SESSION = """
@@ -16,6 +18,7 @@ sys.exit(results.failed)
 """
 
 
+@pytest.mark.slow
 def test_the_session_of_the_page_runs(tmp_path: Path) -> None:
     (tmp_path / "sample_checkpoints").symlink_to(ROOT / "sample_checkpoints")
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")

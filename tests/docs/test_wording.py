@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.support.places import ROOT
 
 PHRASES = {
@@ -94,6 +96,7 @@ def found_in(text: str) -> Iterator[tuple[int, str]]:
         yield text.count("\n", 0, match.start()), match[0]
 
 
+@pytest.mark.slow
 def test_no_phrase_reads_like_a_translation() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{first + line}: {phrase!r}: write {advice(phrase)!r}"

@@ -49,6 +49,7 @@ def _broken(each: int) -> list[tuple[str, str]]:
     return [(law, shown.name) for shown in show_all(each) for law, holds in LAWS.items() if not holds(shown)]
 
 
+@pytest.mark.slow
 def test_some_samples_and_damages_keep_the_laws_of_a_page() -> None:
     assert _broken(_EACH) == []
 

@@ -21,6 +21,7 @@ def findings(ckpt: Ckpt, checkpoint: object, *words: object) -> dict[str, str]:
     return {finding["code"]: finding["severity"] for finding in reversed(found)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-3.5", "aggregation-changelog-4.2", "join-hdfs-3.5"])
 def test_exchanged_partitions_show_in_names_and_in_rows(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample, *exchange("state/0/0", "state/0/1"))

@@ -62,6 +62,7 @@ def _miscount(checkpoint: Path) -> Iterator[str]:
         yield from (f"{number}: {each.path}" for each in found if each.code == "CKPT324")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["aggregation-changelog-4.2", "join-hdfs-3.5", "tws-rocksdb-4.2"])
 def test_where_the_number_of_partitions_is_wrong_no_key_is(sample: str, copy_of: CopyOf) -> None:
     assert [*_miscount(copy_of(sample))] == []

@@ -119,6 +119,7 @@ def tool(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_it_is_formatted_and_clean(generated: Path) -> None:
     for words in (("format", "--check"), ("check",)):
         ran = tool("ruff", *words, "--isolated", str(generated))

@@ -73,6 +73,7 @@ def whole(command: Command) -> list[dict[str, bytes]]:
     return files
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_write_leaves_what_is_whole_or_marked(command: Command, whole: list[dict[str, bytes]]) -> None:
     before, changes = [_read(path) for path in command.old], 0
     for changes in stops(command.run):  # noqa: B007

@@ -94,6 +94,7 @@ def test_an_export_is_read_behind_a_network(upload: Upload, small: Path, tmp_pat
     assert looked_at(f"{export}-new", options)[1:] == looked_at(str(small), {})[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("upload", "make"),
     [

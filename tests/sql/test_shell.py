@@ -19,6 +19,7 @@ def _answers(shown: str) -> list[object]:
     return [json.loads(text)["rows"] for text in documents]
 
 
+@pytest.mark.slow
 def test_statements_are_answered_one_after_the_other(tmp_path: Path) -> None:
     """A refused statement does not end the shell; a statement may span lines, and Tab completes names."""
     typed = (

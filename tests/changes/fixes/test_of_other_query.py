@@ -32,6 +32,7 @@ def replace(top: Path, other: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sample", "other"), CASES)
 def test_it_is_a_file_from_elsewhere(sample: str, other: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     top = copy_of(sample)

@@ -63,6 +63,7 @@ def repaired(top: Path, way: FixName, backup: Path) -> Receipt:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", some_quick((damage.name for damage in DAMAGED), 6))
 def test_every_way_that_is_offered_leads_out_and_back(sample: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     top = copy_of(sample)
@@ -229,6 +230,7 @@ def _misspelt(top: Path) -> None:
     (top / "offsets/.11.crc").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("damage", [_empty, _lost, _misspelt])
 def test_the_log_of_a_file_source_tells_offsets(
@@ -265,6 +267,7 @@ def test_what_the_log_of_a_file_source_does_not_tell_is_not_written(lacking: str
     assert "entr" in str(way.plan.refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", ["damaged-empty-offset", "damaged-missing-sst", "damaged-state-ahead"])
 def test_from_inspect_to_the_end_and_back_by_the_commands_that_are_printed(
     sample: str, ckpt: Ckpt, copy_of: CopyOf

@@ -44,6 +44,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity, "LOOKS_APART_S", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_what_touches_no_row_is_applied_and_can_be_undone(name: str, tmp_path: Path, ckpt: Ckpt) -> None:
     folder = make(name, tmp_path / "checkpoint")

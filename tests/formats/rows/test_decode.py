@@ -56,6 +56,7 @@ def pairs(found: Any) -> dict[bytes, bytes]:
     return held
 
 
+@pytest.mark.slow
 @given(st.lists(RECORDS, min_size=1, max_size=4))
 def test_the_last_record_of_a_key_holds(files: list[list[tuple[bytes, bytes | None]]]) -> None:
     expected: dict[bytes, bytes | None] = {}

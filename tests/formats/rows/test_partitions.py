@@ -85,6 +85,7 @@ def test_a_key_of_two_rows_is_what_spark_makes_of_both(fields: list[tuple[str, A
 _HASHED = ("boolean", "byte", "integer", "long", "string", "binary")
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(_HASHED).flatmap(lambda kind: st.tuples(st.just(kind), st.none() | VALUES[kind])),

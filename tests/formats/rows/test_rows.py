@@ -43,6 +43,7 @@ def check(found: dict[str, Any]) -> None:
         assert [same(row[name]) for row in rows] == [same(row[name]) for row in values], name
 
 
+@pytest.mark.slow
 def test_rows_of_every_type_are_decoded_as_spark_does() -> None:
     count = 0
     for found in recorded():

@@ -22,6 +22,7 @@ from tests.formats.rows.test_rows import decoded
 from tests.state.native.states import VERSIONS, recorded as states_of
 
 
+@pytest.mark.slow
 def test_rows_of_every_type_are_written_as_spark_does() -> None:
     """Those of 200 random schemas; but calendar intervals, of which Spark keeps bytes that mean nothing."""
     count = 0

@@ -140,6 +140,7 @@ def _stack(program: str, thrown: str) -> str:
 FOREIGN = [_stack(program, thrown) for program, thrown in product(PROGRAMS, THROWN)]
 
 
+@pytest.mark.slow
 def test_the_stack_of_another_program_is_not_explained() -> None:
     assert len(FOREIGN) > 300
     assert [(text, found) for text in FOREIGN if (found := first(text))] == []

@@ -99,6 +99,7 @@ def test_what_spark_starts_silently_wrong_is_held(checkpoints: Any) -> None:
                 assert answers[change.id]["error"] is None, change.id
 
 
+@pytest.mark.slow
 def test_remedies_name_the_command_that_carries_the_change_over(checkpoints: Any, tmp_path: Path) -> None:
     """Followed exactly: what leads to ``ckpt evolve`` it accepts, and what does not, it refuses."""
     led = 0
@@ -133,6 +134,7 @@ def test_what_means_the_same_is_not_held(checkpoints: Any) -> None:
     assert len(signatures.SAME) >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minor", MINORS)
 def test_each_version_describes_what_shows_a_change(minor: str) -> None:
     for change in of(minor, signatures.WRONG):

@@ -120,6 +120,7 @@ def started_over(file: Path, **asked: object) -> str:
     return str(found.started_over)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"depth": 1}, {"all_versions": True}, {"changed_since": "1970-01-02"}, {"roots": "."}, OTHER_STORE]
 )
@@ -132,6 +133,7 @@ def test_rows_of_another_scan_are_replaced(
     assert started_over(file, **{"roots": tree, **change}) == "that scan had other arguments"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("days", "why"), [(-0.01, "which is in the future"), (1.01, "more than a day ago"), (400, "more than a day ago")]
 )
@@ -154,6 +156,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_rows_are_replaced(damage: str, tree: str, tmp_path: Path) -> None:
     file = tmp_path / "rows"
@@ -171,6 +174,7 @@ def test_rows_of_another_version_are_replaced(tree: str, tmp_path: Path) -> None
     assert started_over(file, roots=tree) == "ckpt 0.0.9 wrote them"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json", "jsonl", "prometheus"])
 def test_every_form_says_that_it_started_over(form: str, tree: str, ckpt: Ckpt, tmp_path: Path) -> None:
     file = tmp_path / "rows"
@@ -293,6 +297,7 @@ def test_connections_are_shared_by_all_processes(fleet: CountingS3, monkeypatch:
     assert 32 < fleet.most_connections <= REQUESTS_AT_ONCE
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_fails_is_one_line(fleet: CountingS3) -> None:
     fleet.denied = ("team-3/q3/offsets/4", "team-4/q4/metadata", "q5/")
     found = ckpt.scan("s3://bucket", storage_options=fleet.options, jobs=1)

@@ -71,6 +71,7 @@ def test_a_remote_root_is_told_as_a_local_one(upload: Upload, count: int, tmp_pa
     }
 
 
+@pytest.mark.slow
 def test_other_processes_say_the_same(tmp_path: Path) -> None:
     top = build(tmp_path / "root", 90, hostile=False)
     assert ckpt.scan(str(top), jobs=2).checkpoints == ckpt.scan(str(top), jobs=1).checkpoints

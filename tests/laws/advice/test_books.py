@@ -4,6 +4,8 @@ import re
 from functools import cache
 from string import Formatter
 
+import pytest
+
 from ckpt.advice import Advice
 from tests.laws.advice.books import BOOKS, Entry, all_entries, all_texts, all_uses
 
@@ -13,6 +15,7 @@ def entries() -> dict[tuple[str, str], Entry]:
     return {(entry.table, entry.name): entry for entry in all_entries()}
 
 
+@pytest.mark.slow
 def test_each_entry_that_the_code_asks_for_is_there_and_gets_its_parts() -> None:
     wrong = []
     for use in all_uses():

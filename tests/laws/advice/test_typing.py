@@ -57,6 +57,7 @@ def test_a_declared_call_is_a_command_line(where: str, call: Call) -> None:
         parse(list_words(fill(call)))
 
 
+@pytest.mark.slow
 def test_each_call_that_is_written_out_names_a_command_and_its_options() -> None:
     wrong = []
     written = [*written_calls()]
@@ -107,6 +108,7 @@ def _list_options(text: str) -> Iterator[str]:
     return (name.partition("=")[0] for name in names if name.startswith("--"))
 
 
+@pytest.mark.slow
 def test_a_template_is_written_out_and_has_every_part() -> None:
     """Whoever edits a sentence changes nothing else: it is no f-string, and holds neither commands nor backquotes."""
     wrong = []
@@ -134,6 +136,7 @@ _COMMANDS = "|".join(re.escape(manual.name) for manual in _MANUALS if " " in man
 _TYPED = re.compile(rf"(?<![\w{{:-])--?[a-z]|`|\b({_COMMANDS})\b")
 
 
+@pytest.mark.slow
 def test_no_error_types_an_option_or_a_command_into_a_sentence() -> None:
     """An option there is an ``Option``, a command a ``Call``: who shows the error says how each is written."""
     written = [*written_in_errors()]

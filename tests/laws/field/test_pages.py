@@ -107,6 +107,7 @@ def test_what_is_recorded_is_what_the_generator_makes() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", _QUICK, ids=lambda case: case.name)
 def test_a_page_tells_the_truth_and_leads_on(case: Case, tmp_path: Path) -> None:
     assert [*judge(case, tmp_path)] == []

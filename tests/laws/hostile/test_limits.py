@@ -244,6 +244,7 @@ def test_no_file_is_copied_a_thousand_times(ckpt: Ckpt, copy_of: CopyOf) -> None
     assert "commits/99999999" in {step["path"] for step in found["steps"] if step["action"] == "remove"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["offsets/5", "commits/5", "metadata"])
 def test_what_spark_does_with_a_file_that_is_too_large_is_unknown(where: str, copy_of: CopyOf) -> None:
     checkpoint = copy_of("stateless-3.5")
@@ -340,6 +341,7 @@ def test_a_sparse_state_file_is_read_no_further_than_its_checksum_says(copy_of: 
     assert cost.cpu_s < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     some_quick(

@@ -347,6 +347,7 @@ def padded(padding: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", some_quick(OUTPUTS, 4))
 def test_a_secret_is_masked_wherever_a_page_is_folded_or_cut(output: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     """An offset of an unknown source is shown as it is: folded at column 80, and cut after 500 characters."""

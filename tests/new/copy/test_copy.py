@@ -142,6 +142,7 @@ def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(remote_writer, "PIECE", 70)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("held")
 def test_there_and_back_through_another_storage(memory_uri: Upload, ckpt: Ckpt, tmp_path: Path) -> None:
     for sample in ("tws-rocksdb-4.2", "aggregation-format2-4.2", "kafka-4.2"):

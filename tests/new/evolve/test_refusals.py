@@ -138,6 +138,7 @@ def refusal(document: dict[str, Any]) -> str | None:
     return reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minor", [pytest.param("3.5", marks=pytest.mark.slow), "4.2"])
 def test_a_refusal_leads_on(minor: str, folder: Path, tmp_path: Path) -> None:
     chosen = {name: change for name, change in list_changes(minor, folder) if name in QUICK}

@@ -59,6 +59,7 @@ def expected(tables: Tables, name: str, value: Any) -> Tables:
     return {label: kept(table) for label, table in tables.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "prefix"),
     [
@@ -296,6 +297,7 @@ def test_without_the_extra_it_says_which(ckpt: Ckpt, tmp_path: Path, monkeypatch
 # Keys.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sample", [pytest.param(name, marks=() if name in QUICK[:2] else pytest.mark.slow) for name in WRITTEN]
 )

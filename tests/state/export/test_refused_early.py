@@ -55,6 +55,7 @@ def test_targets_and_types(tmp_path: Path) -> None:
     assert not Path(free).exists()
 
 
+@pytest.mark.slow
 def test_damaged_units(tmp_path: Path, ckpt: Ckpt) -> None:
     """With a finding of inspect, by code and path, and the newest batch that can be read, which is let through."""
     names = ["missing-sst", "missing-delta", "missing-changelog", "missing-zip", "empty-delta", "truncated-sst"]

@@ -29,6 +29,7 @@ def columns_of(table: Any) -> Any:
     return pa.Table.from_arrays(parts, [str(place) for place in range(len(parts))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_state_of_every_version_is_read_as_spark_reads_it(version: str, tmp_path: Path) -> None:
     stores = set()

@@ -240,6 +240,7 @@ def test_a_worker_takes_no_module_from_the_folder_that_it_is_run_in(tmp_path: Pa
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     """The workers end with whoever started them."""
     checkpoint = large(tmp_path / "checkpoint")

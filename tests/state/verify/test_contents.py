@@ -43,6 +43,7 @@ def swap(checkpoint: Path) -> None:
     shutil.move(checkpoint / "state/0/kept", one / "_metadata")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SWAPPED)
 def test_swapped_partitions_are_seen(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(sample)
