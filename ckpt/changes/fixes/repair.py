@@ -53,7 +53,7 @@ from ckpt.versions import Spark
 
 
 class FixName(StrEnum):
-    """The fixes, those first that cost less where they cost alike."""
+    """The fixes, in the order of the list; of several that cost least, the first is recommended."""
 
     TIDY = "tidy"  # remove or write again what blocks a start; no batch runs again
     FILL = "fill"  # write the offsets that asynchronous progress tracking left out, as `repair-async` does
