@@ -175,8 +175,10 @@ def _list_unknown(document: InspectionDocument, path: str) -> Iterator[str]:
     yield f"changes to the checkpoint since {one_line(path)} was written ({newest}), and whether a driver is running"
     for source in document.sources:
         if _find_entry(source) > 0 and _count_entries(document, source.index) not in (0, 1):
-            listed = f"{one_line(path)} lists only those of the last log entry"
-            yield f"source {source.index}: all files of the newest batch; {listed}"
+            yield (
+                f"source {source.index}: all files of the newest batch; "
+                f"{one_line(path)} lists only those of the last log entry"
+            )
 
 
 def _count_entries(document: InspectionDocument, source: int) -> int | None:
