@@ -36,7 +36,7 @@ _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in name
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
     ("rewrite", "--combine"): "this is an option of ckpt merge CHECKPOINT CHECKPOINT... NEW",
-    ("rewrite", "--expect"): "use --schema; for several checkpoints, use ckpt merge",
+    ("rewrite", "--expect"): "use --schema; for several checkpoints, use ckpt merge --expect",
     ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
     ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
     ("offsets set", "--batch"): "use --expect-batch, which refuses any other batch; --batch is for offsets show",
