@@ -42,7 +42,7 @@ def preflight(
     from_query: Annotated[
         str | None, typer.Option(metavar="FILE", help="The query that wrote CHECKPOINT, for --expect.")
     ] = None,
-    must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no query ever planned a batch.")] = False,
+    must_exist: Annotated[bool, typer.Option("--must-exist", help="Hold if no batch was ever planned here.")] = False,
     progress: options.ProgressOption = Asked.SYNC,
     deep: options.DeepOption = False,
     names_only: options.NamesOnlyOption = False,
