@@ -78,7 +78,7 @@ class ChangeDocument(DocumentKeys):
     """The document of a change: between its own keys those of the request, and those of the result."""
 
     checkpoint: Annotated[CheckpointKeys, "before any change", of("inspection")]
-    deep: Annotated[bool, "with `--deep`, every byte of the state was read", of("inspection.deep")]
+    deep: Annotated[bool, "every byte of the state was read, with `--deep`", of("inspection.deep")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
     applied: bool
     backup: Annotated[str | None, "the folder with the original files"]
