@@ -58,7 +58,7 @@ class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     bytes: Annotated[int | None, of("size")]
     deletable_bytes: Annotated[
         int | None,
-        "files that no restart needs, judging by names and sizes: the sum of the known `space` of `ckpt inspect`",
+        "files that no restart needs, judging by names and sizes: all known bytes in `space` of `ckpt inspect`",
         of("deletable"),
     ]
     severity: Annotated[Severity | None, "of the worst finding; `error` if the checkpoint cannot be read"]
