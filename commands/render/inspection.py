@@ -248,7 +248,7 @@ class InspectionDocument(DocumentKeys):
     """The document of ``ckpt inspect``."""
 
     verdict: Annotated[str, "one sentence for people; the wording may change"]
-    cause: Annotated[Cause | None, "the worst finding, which the verdict names; null if there are only notes"] = None
+    cause: Annotated[Cause | None, "the worst finding, named by the verdict; null if none is worse than a note"] = None
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]
     not_read: Annotated[
