@@ -97,5 +97,6 @@ class PruneReport(ChangeReport[PrunePlan]):
         return {"superseded": self.plan.superseded or None, "keep_batches": self.plan.wanted_batches}
 
     def start(self) -> Advice:
-        start = words("Start the query. Once the query has run, delete the backup.")
-        return advise(do(Do.START, start, rows=self.rows))
+        return advise(
+            do(Do.START, words("Start the query. Once the query has run, delete the backup."), rows=self.rows)
+        )
