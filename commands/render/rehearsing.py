@@ -39,7 +39,7 @@ def _list_queries(rehearsal: Rehearsal) -> list[tuple[str, RehearsedQuery]]:
 def _name_outcome(new: RehearsedQuery, ran: str) -> tuple[str, Tone]:
     held = None if new.preflight is None or new.preflight.go else new.preflight.verdict
     if new.fails and new.again is not None and held is None:
-        why = f"the query failed on batch {new.again}, which it read again because its sources have no new rows"
+        why = f"its sources have no new rows, and it failed on the rows of batch {new.again}, which it read again"
         return f"NOT KNOWN TO START: {why}", Tone.WARNING
     if new.fails:
         return f"THE QUERY FAILS after {ran}", Tone.ERROR
