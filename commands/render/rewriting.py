@@ -54,7 +54,7 @@ class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     settings: Annotated[Mapping[str, str], "the changed settings, name to new value", of("changed")]
     starts_with: Annotated[
         tuple[str, ...],
-        "Spark versions that can start the new checkpoint; until it is written, only those that can start the old one",
+        "Spark versions that can start the new checkpoint; until it is written, of those that can start the old one",
     ]
     stopped: Annotated[tuple[str, ...], "Spark versions that can start the old checkpoint but not the new one"]
     units: tuple[_NewUnit, ...]
@@ -90,7 +90,7 @@ class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
-    merged: Annotated[tuple[_MergedCheckpoint, ...], "for a merge: the old checkpoints, as given; otherwise empty"]
+    merged: Annotated[tuple[_MergedCheckpoint, ...], "for a merge: the old ones, in the given order; otherwise empty"]
     sources: Annotated[
         tuple[_MergedSource, ...], "for a merge: the sources that the new query must have, in order", of("new_sources")
     ]
@@ -225,7 +225,7 @@ class RewriteReport(Report["Rewrite"]):
         unknown = (f for f in rewrite.inspection.counted if f.outcome is Outcome.UNKNOWN)
         doubts = ", ".join(sorted({finding.diagnosis.code for f in unknown for finding in f.because}))
         if doubts and not rewrite.starts_with:
-            text = f"It is unknown whether Spark can read its rows ({doubts}): first start a query with a separate sink"
+            text = f"It is unknown whether Spark can read its rows ({doubts}): start it with a separate sink first"
             yield Heading("Started by", text)
             return
         stopped = f"; no longer by Spark {', '.join(rewrite.stopped)}, which can start CHECKPOINT"
@@ -316,7 +316,7 @@ class RewriteReport(Report["Rewrite"]):
         yield from bullets(f"{name} = {value}" for name, value in rewrite.changed.items() if name != CHECKPOINT_FORMAT)
         if CHECKPOINT_FORMAT in rewrite.changed or rewrite.new.version > 1:
             yield from bullets(
-                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set in the session, not recorded by Spark"]
+                [f"{CHECKPOINT_FORMAT} = {rewrite.new.version}: set it in the session; Spark does not record it"]
             )
 
     def _show_next(self) -> Iterator[Block]:
