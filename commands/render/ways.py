@@ -46,7 +46,7 @@ class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="
 
     needed: Annotated[bool, "there is a problem that a fix may solve"]
     chosen: Annotated[FixName | None, "the fix that the steps belong to", lambda plan: plan.chosen and plan.chosen.name]
-    ways: Annotated[tuple[_Way, ...], "all fixes; among equally costly fixes, the preferred one first"]
+    ways: Annotated[tuple[_Way, ...], "all fixes in a fixed order; of those that cost least, the first is recommended"]
 
 
 @dataclass(frozen=True, slots=True)
