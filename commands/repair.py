@@ -18,7 +18,7 @@ def repair(
     choose: Annotated[
         FixName | None, typer.Option(metavar="FIX", help="Use this fix. Default: the recommended one.")
     ] = None,
-    query_id: Annotated[str | None, typer.Option(metavar="ID", help="The query ID, if metadata is lost.")] = None,
+    query_id: Annotated[str | None, typer.Option(metavar="ID", help="The query id, if metadata is lost.")] = None,
     leftovers: Annotated[bool, typer.Option("--leftovers", help="Also remove harmless leftover files.")] = False,
     spark: options.SparkOption = None,
     sink: options.SinkOption = None,
