@@ -166,7 +166,7 @@ def split(
 
 def import_state(
     export: Annotated[str, typer.Argument(metavar="EXPORT", help="From `ckpt export-state --all-units --to`.")],
-    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported or a new query's checkpoint.")],
+    like: Annotated[str, typer.Option(metavar="CHECKPOINT", help="The exported checkpoint, or a new query's.")],
     form: FormOptions,
     common: options.NewOptions,
     run: RunOptions,
