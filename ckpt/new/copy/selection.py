@@ -147,7 +147,7 @@ def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     if batch is None:
         return possible[-1]
     if batch not in possible:
-        why = "is not committed" if batch in offsets and batch not in commits else "has no offsets and commit"
+        why = "is not committed" if batch in offsets and batch not in commits else "has no readable offsets or commit"
         ends = {"oldest": possible[0], "newest": possible[-1]}
         raise CannotCopy(BOOK.text("copy_no_batch", uri=checkpoint.uri, batch=batch, why=why, **ends))
     return batch

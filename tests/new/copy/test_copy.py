@@ -208,7 +208,7 @@ def test_to_hdfs_and_back(hdfs: Any, hdfs_uri: Upload, ckpt: Ckpt, tmp_path: Pat
         (("{nowhere}",), 3, "already exists: name a folder that does not"),
         (("{new}/copy",), 3, "/new/copy cannot be written: create {new} first"),
         (("memory://copy",), 2, "memory://copy disappears when ckpt ends: name a permanent folder"),
-        (("{new}", "--batch", 77), 3, "batch 77 has no offsets and commit that can be read; the oldest that can be"),
+        (("{new}", "--batch", 77), 3, "batch 77 has no readable offsets or commit; the oldest that can be"),
         (("{new}", "--storage-options", "a"), 2, "write it as key=value"),
     ],
 )
