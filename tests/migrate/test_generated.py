@@ -293,7 +293,7 @@ def test_a_buffer_that_only_spark_can_read_is_warned_of() -> None:
 
 def test_other_operators_are_named_as_left_out() -> None:
     told = " ".join(map(str, warnings_of(plan("dedup-aggregation-hdfs-4.2", operator=1))))
-    assert "more stateful operators: 0" in told
+    assert "other stateful operators: 0" in told
 
 
 def test_a_hand_over_that_is_refused_refuses_the_migration(tmp_path: Path) -> None:

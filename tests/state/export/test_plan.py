@@ -111,7 +111,7 @@ def test_what_cannot_be_loaded_is_refused_with_inspects_finding(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no target: name --to or --table"),
+        ([], "no target is named: use --to or --table"),
         (["--to", "x", "--table", "y"], "give --to or --table, not both"),
         (
             ["--plan", "--batch", "99"],

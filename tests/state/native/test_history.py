@@ -157,7 +157,7 @@ def test_a_key_is_needed_and_has_to_be_one() -> None:
     path = str(SAMPLES / HDFS)
     with pytest.raises(UsageError, match="name the key to follow"):
         state_history(path)
-    with pytest.raises(UsageError, match="the key has no user"):
+    with pytest.raises(UsageError, match="the key has no column user"):
         state_history(path, key={"user": "3"})
     with pytest.raises(UsageError, match="at least 1"):
         state_history(path, key=KEY, limit=0)

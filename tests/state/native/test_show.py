@@ -143,7 +143,7 @@ def test_a_key_that_is_not_there(ckpt: Ckpt) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--key", "other=1"), "--key: the key has no other; it has key_window_start, key_window_end, key_key"),
+        (("--key", "other=1"), "--key: the key has no column other; it has key_window_start, key_window_end, key_key"),
         (("--key", "key=1", "--key", "key=2"), "--key: key is given twice"),
         (("--key", "key=one"), "--key: one is not a valid long for key_key"),
         (("--key", "key=9223372036854775808"), "--key: 9223372036854775808 is not a valid long for key_key"),
