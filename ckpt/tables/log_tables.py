@@ -252,7 +252,7 @@ TABLES: Mapping[str, TableDeclaration] = {
     for table in (
         _declare(
             "checkpoints",
-            "one row for each checkpoint, including unreadable ones",
+            "one row for each checkpoint, including unreadable checkpoints",
             Needs.INSPECTION,
             _checkpoints,
             name=(_TEXT, "its last folders"),
@@ -386,7 +386,7 @@ TABLES: Mapping[str, TableDeclaration] = {
         ),
         _declare(
             "stores",
-            "one row for each state store, all partitions together",
+            "one row for each state store, with all its partitions combined",
             Needs.INSPECTION,
             _stores,
             operator=_OPERATOR,
@@ -404,7 +404,7 @@ TABLES: Mapping[str, TableDeclaration] = {
         ),
         _declare(
             "state_files",
-            "one row for each state file, from the listing: none is opened",
+            "one row for each state file, from the listing; the files are not opened",
             Needs.NAMES,
             _state_files,
             operator=_OPERATOR,

@@ -11,7 +11,7 @@ from .places import DOCS
 PAGE = DOCS / "sql.md"
 _HEAD = "## Tables\n"
 _READS = {
-    Needs.LOGS: "Reads the logs; no state file is listed or opened.",
+    Needs.LOGS: "Reads the logs, and does not list or open state files.",
     Needs.NAMES: "Lists all files and opens none.",
     Needs.INSPECTION: "Reads as much as `ckpt inspect`.",
 }
