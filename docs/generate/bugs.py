@@ -4,13 +4,13 @@ from ckpt.inspection.bugs import Bug, known_bugs, list_tried_releases
 
 HEAD = """# Known bugs
 
-`ckpt inspect CHECKPOINT --spark 3.5.3` finds the bugs of a release that a checkpoint can hit (CKPT486).
+`ckpt inspect CHECKPOINT --spark 3.5.3` finds which bugs of a release a checkpoint can hit (CKPT486).
 `ckpt preflight` and `ckpt scan` have the same option.
 If a release was not tested, ckpt says that its bugs are unknown (CKPT487).
 
 Written by `make docs` from `ckpt/inspection/bugs.toml`.
 Each bug was run on every release from @OLDEST to @NEWEST, and occurred only on the releases under "on".
-Then the query of each bug was continued with the release that fixes the bug, and all later rows were right.
+Then the query of each bug was continued with the release that fixes the bug, and all later rows were correct.
 The table leaves out bugs that could not be reproduced.
 
 | bug | on | fixed in | what happens |
@@ -55,4 +55,4 @@ def _needs(bug: Bug) -> str:
         *(["several stateful operators"] if bug.several_operators else []),
         *(["several sources"] if bug.several_sources else []),
     ]
-    return ", and ".join(needs)
+    return " and ".join(needs)
