@@ -87,7 +87,7 @@ def test_a_situation_leads_to_one_command_of_the_first_page(situation: str, ckpt
         (("offsets", "set", "a", "--batch", "5"), "--expect-batch"),
         (("offsets", "import", "a", "f", "--batch", "5"), "--expect-batch"),
         (("scan", "a", "--commit-to", "p"), "ckpt offsets commit ROOT... --group PREFIX"),
-        (("state", "keys", "a", "--largest"), "it is not needed"),
+        (("state", "keys", "a", "--largest"), "the heaviest keys are shown without this option"),
     ],
 )
 def test_an_old_spelling_is_refused_with_the_new_one(words: tuple[str, ...], instead: str, ckpt: Ckpt) -> None:

@@ -81,7 +81,7 @@ def test_each_call_has_options_for_the_new_place_alone(name: str, tmp_path: Path
         (f"copy {SAMPLE} /new --to-storage-options account_key=SECRET1", "--to-storage-options is for a remote NEW"),
         (f"rewrite {SAMPLE} {ONE} --to-storage-options SECRET1", "--to-storage-options: write it as key=value"),
         (f"evolve {SAMPLE} --in-place --to query.json --to-storage-options a=SECRET1", "No such file|is for NEW"),
-        (f"evolve {SAMPLE} --undo backup --to-storage-options a=SECRET1", "--undo restores everything: leave out"),
+        (f"evolve {SAMPLE} --undo backup --to-storage-options a=SECRET1", "--undo restores everything: omit"),
         (f"merge {S3} {S3}2 {ONE} --to-storage-option a=SECRET1", "it is --to-storage-options"),
         (f"relocate {SAMPLE} --to {ONE} --to-storage-options a=SECRET1", "it only opens CHECKPOINT, even with --to"),
         (f"copy {S3} {ONE} --storage-options account_key=SECRET1", "; --to-storage-options is for NEW"),

@@ -285,7 +285,7 @@ def test_a_pipe_that_never_ends_is_not_waited_for(ckpt: Ckpt, tmp_path: Path) ->
     os.mkfifo(pipe)
     run = ckpt("explain", pipe)
     assert (run.exit_code, run.stdout) == (2, "")
-    assert run.stderr == f"ckpt: {pipe} is not a file: name one, or pipe the text into `ckpt explain`\n"
+    assert run.stderr == f"ckpt: {pipe} is not a file: name a file, or pipe the text into `ckpt explain`\n"
 
 
 def test_a_pipe_that_a_shell_has_opened_is_read(ckpt: Ckpt) -> None:
