@@ -51,7 +51,7 @@ def _codes(error: KnownError, names: dict[str, str]) -> str:
 def _error(error: KnownError, names: dict[str, str]) -> str:
     classes = [f"`{name}` ({_span(versions_of(name))})" for name in error.classes]
     facts = [
-        f"Reported by: {error.system} ({error.since}).",
+        f"Reported by: {error.system} ({'Spark ' if error.since[0].isdigit() else ''}{error.since}).",
         *([f"Error class: {', '.join(classes)}."] if classes else []),
         *([f"Findings: {_codes(error, names)}."] if error.codes else []),
         *([_MOVED] if "CKPT305" in error.codes else []),
