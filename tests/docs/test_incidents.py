@@ -17,7 +17,7 @@ QUERY_ID = "16da3b92-5f2c-4a8e-9d3e-1f0a2b3c4d5e"
 PAGE, EVIDENCE = (ROOT / "docs" / name for name in ("incidents.md", "evidence/repairs.md"))
 _WORDS = {  # what the page calls the cost in rows
     "rows of finished batches are read again": "again",
-    "rows of a batch that was not finished are read again": "again",
+    "rows of an unfinished batch are read again": "again",
     "no row is read again": "none",
     "a sink that remembers batch ids may drop rows": "left out",
 }
