@@ -22,6 +22,7 @@ from ckpt.model import Operator
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
+from ckpt.state.reading.columns import TTL
 from ckpt.versions import Spark
 
 _PARTS = 3  # of the number of a release, such as ``4.2.1``
@@ -45,9 +46,12 @@ class Bug:
     operators: tuple[OperatorName, ...] = ()  # one of them is there
     several_operators: bool = False
     several_sources: bool = False
+    stateless: bool = False
+    nested_state: bool = False  # a column of a value is a struct, an array or a map
+    numbered_folder: bool = False  # in the log of offsets or of commits
 
     def fixed_for(self, release: str) -> str | None:
-        """The release of the same minor version without it; None where this release does not have it."""
+        """The first release without it, of this minor version if one is; None where this release does not have it."""
         number = _number(release)
         if len(number) < _PARTS:
             return None
@@ -61,6 +65,9 @@ class Bug:
             (not self.operators or not set(self.operators).isdisjoint(named))
             and (not self.several_operators or len(named) > 1)
             and (not self.several_sources or (newest is not None and len([*offsets_of(newest)]) > 1))
+            and (not self.stateless or not named)
+            and (not self.nested_state or any(map(is_nested, checkpoint.operators)))
+            and (not self.numbered_folder or any(map(str.isdecimal, _folders_in_logs(checkpoint))))
         )
 
 
@@ -81,8 +88,8 @@ def find_bugs(checkpoint: Checkpoint, releases: Iterable[str]) -> Iterator[Findi
     """Find the bugs of these releases that a start of the query on this checkpoint can hit."""
     for release in releases if not checkpoint.links_out else ():
         if len(_number(release)) == _PARTS and release not in list_tried_releases():
-            oldest, *_, newest = list_tried_releases()
-            detail = f"Spark {release} was not run: the table of known bugs covers {oldest} to {newest}"
+            tried = ", ".join(list_tried_releases())
+            detail = f"Spark {release} was not run: the table of known bugs covers {tried}"
             yield Finding(diagnoses.starting.BUGS_UNKNOWN, "", detail)
         for bug in known_bugs():
             fixed = bug.fixed_for(release)
@@ -98,9 +105,22 @@ def list_tried_releases() -> tuple[str, ...]:
     return tuple(sorted({release for bug in known_bugs() for parts in bug.ranges for release in parts}, key=_number))
 
 
+def is_nested(operator: Operator) -> bool:
+    """Tell whether a value of its state has a column of columns; that of a time to live is Spark's, not the query's."""
+    families = (family for store in operator.stores for family in store.column_families)
+    values = (dict(named_fields(family.value_schema)) for family in families)
+    bare = (dict(named_fields(value["value"])) if TTL in value else value for value in values)
+    return not all(isinstance(kind, str) for value in bare for kind in value.values())
+
+
 def _read(entry: dict[str, Any]) -> Bug:
     ranges = tuple((first, last, fixed) for first, last, fixed in entry["ranges"])
-    return Bug(**{**entry, "ranges": ranges, "operators": tuple(map(OperatorName, entry["operators"]))})
+    return Bug(**{**entry, "ranges": ranges, "operators": tuple(map(OperatorName, entry.get("operators", ())))})
+
+
+def _folders_in_logs(checkpoint: Checkpoint) -> Iterator[str]:
+    for log in ("offsets", "commits"):
+        yield from checkpoint.listing.subfolders(log)
 
 
 def _number(release: str) -> tuple[int, ...]:

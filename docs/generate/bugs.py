@@ -9,7 +9,8 @@ HEAD = """# Known bugs
 If a release was not tested, ckpt says that its bugs are unknown (CKPT487).
 
 Written by `make docs` from `ckpt/inspection/bugs.toml`.
-Each bug was run on every release from @OLDEST to @NEWEST, and occurred only on the releases under "on".
+Each bug was run on the releases @TRIED.
+It occurred on those under "on", and on no later release of the same minor version.
 Then the query of each bug was continued with the release that fixes the bug, and all later rows were correct.
 The table leaves out bugs that could not be reproduced.
 
@@ -23,14 +24,14 @@ def bugs_page() -> str:
     rows = [
         f"| [{bug.id}](#{bug.id.lower()}) | {_name(bug, 0)} | {_name(bug, 2)} | {bug.title} |" for bug in known_bugs()
     ]
-    oldest, *_, newest = list_tried_releases()
-    head = HEAD.replace("@OLDEST", oldest).replace("@NEWEST", newest)
+    *before, newest = list_tried_releases()
+    head = HEAD.replace("@TRIED", f"{', '.join(before)} and {newest}")
     return head + "\n".join(rows) + "\n\n" + "\n".join(map(_describe, known_bugs()))
 
 
 def _name(bug: Bug, part: int) -> str:
     if part == 2:
-        return ", ".join(fixed for *_, fixed in bug.ranges)
+        return ", ".join(dict.fromkeys(fixed for *_, fixed in bug.ranges))
     return ", ".join(first if first == last else f"{first} to {last}" for first, last, _ in bug.ranges)
 
 
@@ -54,5 +55,8 @@ def _needs(bug: Bug) -> str:
         *([f"the operator {operators}"] if operators else []),
         *(["several stateful operators"] if bug.several_operators else []),
         *(["several sources"] if bug.several_sources else []),
+        *(["no stateful operator"] if bug.stateless else []),
+        *(["a struct, an array or a map inside a value of state"] if bug.nested_state else []),
+        *(["a folder in `offsets` or `commits` whose name is a number"] if bug.numbered_folder else []),
     ]
     return " and ".join(needs)

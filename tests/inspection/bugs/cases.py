@@ -10,8 +10,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 Case = Callable[[Any, Path], dict[str, Any]]
 CASES: dict[str, Case] = {}
@@ -23,6 +24,7 @@ _ROCKSDB = {
     )
 }
 MESSAGE = 300
+SECONDS = 100
 
 
 def case(bug: str) -> Callable[[Case], Case]:
@@ -64,10 +66,11 @@ def run(
     writer = frame.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
     query = writer.foreachBatch(sink or collect).trigger(availableNow=True).start()
     try:
-        query.awaitTermination()
+        ended = query.awaitTermination(SECONDS)
     except Exception as error:
-        return {"rows": rows, "error": _words(error), "frames": _frames(error)}
-    return {"rows": rows, "error": None}
+        words = _words(error).replace(str(folder.parent), "/place")
+        return {"rows": rows, "error": words, "frames": _frames(error)}
+    return {"rows": rows, "error": None if ended else f"no end after {SECONDS} seconds"}
 
 
 def _words(error: Exception) -> str:
@@ -189,32 +192,159 @@ def observed_time(spark: Any, folder: Path) -> dict[str, Any]:
     return run(observed.select("n"), folder)
 
 
+@case("SPARK-47305")
+def null_code(spark: Any, folder: Path) -> dict[str, Any]:
+    """Two sources, one with null in the column that a table is joined by: a batch that only this one has rows for."""
+    put(folder / "a", 0, [{"n": 1}])
+    first = join_by_code(spark, folder)
+    put(folder / "b", 1, [{"n": 2}])
+    return {"first": first, "then": join_by_code(spark, folder)}
+
+
+def null_code_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    put(folder / "a", 2, [{"n": 3}])
+    return join_by_code(spark, folder)
+
+
+def join_by_code(spark: Any, folder: Path) -> dict[str, Any]:
+    from pyspark.sql.functions import expr, lit
+
+    codes = {"a": lit(1), "b": lit(None).cast("int")}
+    left, right = (read(spark, folder / name, "n long").withColumn("code", code) for name, code in codes.items())
+    table = spark.range(1, 5).withColumnRenamed("id", "number")
+    return run(left.union(right).join(table, expr("code = number")).select("n"), folder)
+
+
+@case("SPARK-46339")
+def numbered_folder(spark: Any, folder: Path) -> dict[str, Any]:
+    """A folder whose name is a number, in the log of offsets, at a restart."""
+    put(folder / "in", 0, [{"n": 1}])
+    first = run(read(spark, folder / "in", "n long"), folder)
+    (folder / "checkpoint" / "offsets" / "7").mkdir()
+    put(folder / "in", 1, [{"n": 2}])
+    return {"first": first, "then": run(read(spark, folder / "in", "n long"), folder)}
+
+
+def numbered_folder_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    return run(read(spark, folder / "in", "n long"), folder)
+
+
+@case("SPARK-48934")
+def timeout_by_datetime(spark: Any, folder: Path) -> dict[str, Any]:
+    """applyInPandasWithState whose timeout is a datetime: one row for each key and batch."""
+
+    start = 1_700_000_000
+
+    def follow(_: Any, __: Any, state: Any) -> Iterable[Any]:
+        import pandas
+
+        if state.hasTimedOut:
+            state.remove()
+            yield pandas.DataFrame({"text": ["ended"]})
+        else:
+            state.update((1,))
+            state.setTimeoutTimestamp(datetime.fromtimestamp(start + 200))
+            yield pandas.DataFrame({"text": ["seen"]})
+
+    for number, at in enumerate((100, 500)):
+        put(folder / "in", number, [{"n": 1, "s": start + at}])
+    frame = read(spark, folder / "in", "n long, s long").selectExpr("n", "timestamp_seconds(s) AS t")
+    groups = frame.withWatermark("t", "10 seconds").groupBy("n")
+    return run(groups.applyInPandasWithState(follow, "text string", "seen long", "append", "EventTimeTimeout"), folder)
+
+
+def transform(spark: Any, folder: Path, schema: str, make_values: Callable[[], Iterable[Any]]) -> dict[str, Any]:
+    """transformWithStateInPandas that puts each value into its state and reads the last, where the release has it."""
+    put(folder / "in", 0, [{"n": 1}])
+    groups = read(spark, folder / "in", "n long").groupBy("n")
+    if not hasattr(groups, "transformWithStateInPandas"):
+        return {"rows": [], "error": "no transformWithStateInPandas"}
+    import pandas
+    from pyspark.sql.streaming import StatefulProcessor
+
+    class Keep(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self.state = handle.getValueState("kept", schema)
+
+        def handleInputRows(self, key: Any, rows: Any, timers: Any) -> Any:
+            for value in make_values():
+                self.state.update(value)
+            text = str(self.state.get())
+            yield pandas.DataFrame({"text": [text if len(text) < MESSAGE else str(len(text))]})
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    frame = groups.transformWithStateInPandas(Keep(), "text string", "append", "none")
+    return run(frame, folder, "append", None, **_ROCKSDB)
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+@case("SPARK-51920")
+def nested_value(spark: Any, folder: Path) -> dict[str, Any]:
+    """A struct in a value of state: of a numpy number, and a NamedTuple."""
+
+    def make_numbers() -> Iterable[Any]:
+        import numpy
+
+        return [((numpy.int64(1), 2),)]
+
+    makers = {"numpy": make_numbers, "NamedTuple": lambda: [(Pair(1, 2),)]}
+    return {name: transform(spark, folder / name, "pair struct<a:long,b:long>", make) for name, make in makers.items()}
+
+
+@case("SPARK-53870")  # the last: where a query does not end, its session is of no more use
+def large_value(spark: Any, folder: Path) -> dict[str, Any]:
+    """Values of state of 1 to 30 MB."""
+    return transform(spark, folder, "text string", lambda: (("x" * number * 1_000_000,) for number in range(1, 31)))
+
+
 CONTINUED |= {
+    "SPARK-46339": numbered_folder_continued,
     "SPARK-46676": canonical_plan,  # the planned batch is run
+    "SPARK-47305": null_code_continued,
     "SPARK-47840": constant_key_continued,
+    "SPARK-48934": timeout_by_datetime,  # the planned batch is run
     "SPARK-49829": unmatched_row_continued,
     "SPARK-50492": dropped_time,  # the planned batch is run
+    "SPARK-51920": nested_value,  # likewise
+    "SPARK-53870": large_value,  # likewise
 }
 NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
-"""The bugs that no release showed here, and SPARK-49699, whose condition no file of a checkpoint shows."""
+"""SPARK-45582, which no release showed here, and the others, whose condition no file of a checkpoint shows."""
+_KEPT = {"rows": [[0, "(Row(a=1, b=2),)"]], "error": None}
 RIGHT: dict[str, dict[str, Any]] = {
+    "SPARK-46339": {"first": {"rows": [[0, "1"]], "error": None}, "then": {"rows": [[1, "2"]], "error": None}},
     "SPARK-46676": {"rows": [[2, "1"], [2, "1"]], "error": None},
+    "SPARK-47305": {"first": {"rows": [[0, "1"]], "error": None}, "then": {"rows": [], "error": None}},
     "SPARK-47840": {
         "first": {"rows": [[0, "a", "2"], [0, "b", "2"]], "error": None},
         "then": {"rows": [[1, "a", "2"], [1, "b", "3"]], "error": None},
     },
+    "SPARK-48934": {"rows": [[0, "seen"], [1, "seen"], [2, "ended"]], "error": None},
     "SPARK-49829": {"rows": [[0, "0", "0"], [1, "1", "None"], [4, "2", "None"]], "error": None},
     "SPARK-50492": {"rows": [[0, "1"]], "error": None},
+    "SPARK-51920": {"numpy": _KEPT, "NamedTuple": _KEPT},
+    "SPARK-53870": {"rows": [[0, "30000005"]], "error": None},
 }
 """The rows that each case writes on a release without its bug."""
 CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
+    "SPARK-46339": RIGHT["SPARK-46339"]["then"],
+    "SPARK-47305": {"rows": [[2, "3"]], "error": None},
     "SPARK-46676": RIGHT["SPARK-46676"],
     "SPARK-47840": {"rows": [[2, "a", "2"], [2, "b", "4"]], "error": None},
+    "SPARK-48934": {"rows": [[1, "seen"], [2, "ended"]], "error": None},
     "SPARK-49829": {
         "rows": [[6, "3", "None"], [6, "5", "None"], [8, "4", "None"], [9, "6", "None"]],  # 1 stays lost
         "error": None,
     },
     "SPARK-50492": RIGHT["SPARK-50492"],
+    "SPARK-51920": {"numpy": {"rows": [], "error": None}, "NamedTuple": _KEPT},  # numpy stopped 4.0.0 alone
+    "SPARK-53870": RIGHT["SPARK-53870"],
 }
 """The rows that a release without the bug writes when it goes on."""
 

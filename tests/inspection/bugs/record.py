@@ -1,7 +1,7 @@
 """The suite `known-bugs`: the rows or the error of each case of `cases.py`, recorded for releases, not for versions.
 
 `python -m tests.record --spark 3.5=PYTHON known-bugs` asks the release that this Python has.
-`python -m tests.inspection.bugs.record PYTHON LATER_PYTHON` goes on with a later release.
+`python -m tests.inspection.bugs.record MINOR=PYTHON MINOR=LATER_PYTHON` goes on with a later release.
 """
 
 from __future__ import annotations
@@ -89,4 +89,5 @@ def record_continued(before: Installed, later: Installed) -> None:
 SUITE = KnownBugs()
 
 if __name__ == "__main__":
-    record_continued(*(Installed("3.5", python) for python in sys.argv[1:3]))
+    pairs = (pair.partition("=") for pair in sys.argv[1:3])
+    record_continued(*(Installed(minor, python) for minor, _, python in pairs))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import ckpt as library
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.inspection.bugs import Bug, find_bugs, known_bugs, list_tried_releases
+from ckpt.inspection.bugs import Bug, find_bugs, is_nested, known_bugs, list_tried_releases
+from ckpt.model import ColumnFamily, Json
 from docs.generate.bugs import bugs_page
 from docs.generate.places import DOCS
 from tests.conftest import Ckpt
@@ -48,12 +53,18 @@ def test_what_did_not_show_is_not_in_the_table() -> None:
 CAN_HIT = {
     "join": {"SPARK-49829"},
     "dedup-within-watermark": {"SPARK-50492"},
+    "pandas-with-state": {"SPARK-48934"},
+    "two-sources": {"SPARK-47305"},
+    "named-sources": {"SPARK-47305"},
+    "named-file-sources": {"SPARK-47305"},
+    "transform-with-state": {"SPARK-53870"},
+    "transform-with-state-event-time": {"SPARK-53870"},
 }
 """The bugs that each query of the samples can hit; the other queries can hit none."""
 
 
 def test_found_where_a_checkpoint_has_what_it_needs_and_nowhere_else() -> None:
-    releases = ["3.5.0", "3.5.1", "3.5.3"]
+    releases = ["3.5.0", "3.5.1", "3.5.3", "4.0.0", "4.0.1", "4.1.0"]
     for sample in WRITTEN:
         bugs_found = {
             bug
@@ -64,14 +75,34 @@ def test_found_where_a_checkpoint_has_what_it_needs_and_nowhere_else() -> None:
         assert bugs_found == CAN_HIT.get(sample.query, set()), sample.name
 
 
+@pytest.mark.parametrize("log", ["offsets", "commits"])
+def test_a_folder_with_a_number_is_found_in_either_log(log: str, tmp_path: Path) -> None:
+    checkpoint = shutil.copytree(SAMPLES / "stateless-3.5", tmp_path / "checkpoint")
+    assert not [*find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
+    (checkpoint / log / "77").mkdir()
+    (found,) = find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])
+    assert "SPARK-46339" in found.detail
+
+
+@pytest.mark.parametrize(("kind", "nested"), [("long", False), ({"type": "array", "elementType": "long"}, True)])
+@pytest.mark.parametrize("ttl", [False, True])
+def test_a_time_to_live_makes_no_value_nested(kind: Json, *, nested: bool, ttl: bool) -> None:
+    schema: Json = {"type": "struct", "fields": [{"name": "count", "type": kind}]}
+    if ttl:
+        fields: list[Json] = [{"name": "value", "type": schema}, {"name": "ttlExpirationMs", "type": "long"}]
+        schema = {"type": "struct", "fields": fields}
+    store = SimpleNamespace(column_families=(ColumnFamily("kept", {}, schema),))
+    assert is_nested(cast("Any", SimpleNamespace(stores=(store,)))) is nested
+
+
 @pytest.mark.parametrize(
-    "release", ["3.5", "3.5.4", "3.5.9", "3.5.4-amzn-0", "4.0.5", "4.1.4", "4.2.1", "4.3.0", "4.4.1"]
+    "release", ["3.5", "3.5.4", "4.2.1", "3.5.9", "3.5.4-amzn-0", "4.0.4", "4.1.3", "4.2.0", "4.3.0", "4.4.1"]
 )
 def test_of_a_release_that_was_not_run_the_bugs_are_unknown(release: str) -> None:
     golden = [path.parent for path in GOLDENS.glob("*/offsets")]
     checkpoints = map(str, (*(SAMPLES / sample.name for sample in WRITTEN), *golden))
     codes = {found.diagnosis.code for each in checkpoints for found in find_bugs(open_checkpoint(each), [release])}
-    assert codes == (set() if release in ("3.5", "3.5.4") else {"CKPT487"})
+    assert codes == (set() if release in ("3.5", "3.5.4", "4.2.1") else {"CKPT487"})
 
 
 @pytest.mark.parametrize("command", ["inspect", "preflight", "scan"])
