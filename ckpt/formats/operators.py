@@ -37,6 +37,7 @@ class OperatorName(StrEnum):
     OTHER = "defaultName"
 
 
+TTL = "ttlExpirationMs"  # Spark wraps a value that has a time to live: {value, ttlExpirationMs}
 TIMERS = "TimerState"  # the kind under which Spark names the timers among the state variables
 OPERATORS = frozenset(OperatorName)
 AGGREGATIONS = frozenset({OperatorName.AGGREGATION, OperatorName.REAL_TIME_AGGREGATION})

@@ -16,13 +16,12 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import offsets_of
 from ckpt.checkpoint.state.rewritable import recognise_operator
 from ckpt.errors import parse_choices
-from ckpt.formats.operators import OperatorName
+from ckpt.formats.operators import TTL, OperatorName
 from ckpt.formats.types import named_fields
 from ckpt.model import Operator
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
-from ckpt.state.reading.columns import TTL
 from ckpt.versions import Spark
 
 _PARTS = 3  # of the number of a release, such as ``4.2.1``

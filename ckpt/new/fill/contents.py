@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ckpt.formats.operators import TTL
 from ckpt.formats.rows.arrow import whole
 from ckpt.formats.rows.keys import MakeRows
 from ckpt.formats.rows.unsafe_writer import rows_from
@@ -28,7 +29,6 @@ from ckpt.new.fitting import Misfit, make_struct
 from ckpt.new.rewrite.stored_rows import StoredForm
 from ckpt.state.native.entries import entries_of, make_raw
 from ckpt.state.native.groups import number_groups, number_occurrences
-from ckpt.state.reading.columns import TTL
 from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 

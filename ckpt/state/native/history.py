@@ -22,7 +22,7 @@ from ckpt.checkpoint.state.folders import FileId, StorePartition, find_operators
 from ckpt.checkpoint.state.ranges import Ranges
 from ckpt.errors import LeftToSpark, Undecodable, UsageError
 from ckpt.formats.changelog import ChangelogRecord, Overlay, changes_of, changes_of_key
-from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, OperatorName
+from ckpt.formats.operators import AGGREGATIONS, TRANSFORM_WITH_STATE, TTL, OperatorName
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.codecs import decompress
 from ckpt.formats.rows.hdfs import find_rows, records_of
@@ -52,7 +52,7 @@ from ckpt.state.native.store_files import (
     layout_of,
 )
 from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged
-from ckpt.state.reading.columns import TTL, Column, columns_of
+from ckpt.state.reading.columns import Column, columns_of
 from ckpt.state.reading.reading import ChosenState, Moment, StateRequest, choose
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.values import Value

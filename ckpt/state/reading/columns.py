@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ckpt.formats.operators import TTL
 from ckpt.formats.types import fields_of, named_fields
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -19,7 +20,6 @@ _NOT_IN_NAMES = re.compile(r"[\s,;{}()=.`\x00-\x1f\x7f]+")  # what Parquet, Delt
 _EVENT_TIME = "__event_time"
 _NO_FIELDS = "struct<>"
 _NEVER_NULL = (("window", ["start", "end"]), ("session_window", ["start", "end"]))
-TTL = "ttlExpirationMs"  # Spark wraps a value that has a time to live: {value, ttlExpirationMs}
 BLURRED = "whether it is NULL or a struct of NULLs: its columns are NULL for both"
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from ckpt.advice import Option, Words, join, words
 from ckpt.checkpoint.state.ranges import intersect
 from ckpt.errors import CkptError, UsageError
-from ckpt.formats.operators import OperatorName
+from ckpt.formats.operators import TTL, OperatorName
 from ckpt.formats.types import array_of, fields_of, map_of, named_fields, struct_of, type_at, type_named
 from ckpt.model import Json
 from ckpt.state.book import BOOK
