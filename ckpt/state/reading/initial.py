@@ -18,7 +18,6 @@ from ckpt.model import Json
 from ckpt.state.book import BOOK
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.columns import (
-    TTL,
     Column,
     Columns,
     Dropped,
