@@ -48,7 +48,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before ``-m`` looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test with many cases four, or one of sixteen, are for each edit; the others are marked as slow."""
+    """Mark cases as slow, so that `make quick` runs four of each test, or one of sixteen if these are more."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item)

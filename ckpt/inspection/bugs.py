@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.sources.registry import offsets_of
 from ckpt.checkpoint.state.rewritable import recognise_operator
 from ckpt.errors import parse_choices
@@ -47,7 +47,7 @@ class Bug:
     several_sources: bool = False
     stateless: bool = False
     nested_state: bool = False  # a column of a value is a struct, an array or a map
-    numbered_folder: bool = False  # in the log of offsets or of commits
+    numbered_folder: bool = False  # whose number is above the next batch, in the log of offsets or of commits
 
     def fixed_for(self, release: str) -> str | None:
         """The first release without it, of this minor version if one is; None where this release does not have it."""
@@ -66,7 +66,7 @@ class Bug:
             and (not self.several_sources or (newest is not None and len([*offsets_of(newest)]) > 1))
             and (not self.stateless or not named)
             and (not self.nested_state or any(map(is_nested, checkpoint.operators)))
-            and (not self.numbered_folder or any(map(str.isdecimal, _folders_in_logs(checkpoint))))
+            and (not self.numbered_folder or _has_numbered_folder(checkpoint))
         )
 
 
@@ -117,9 +117,16 @@ def _read(entry: dict[str, Any]) -> Bug:
     return Bug(**{**entry, "ranges": ranges, "operators": tuple(map(OperatorName, entry.get("operators", ())))})
 
 
-def _folders_in_logs(checkpoint: Checkpoint) -> Iterator[str]:
-    for log in ("offsets", "commits"):
-        yield from checkpoint.listing.subfolders(log)
+def _has_numbered_folder(checkpoint: Checkpoint) -> bool:
+    """Tell whether a log has a folder that Spark 3.5.0 takes for its newest batch; the next one's stops any release."""
+    for path, log in ((OFFSETS, checkpoint.offsets), (COMMITS, checkpoint.commits)):
+        newest = log.ids[-1] if log.ids else -1
+        if any(
+            name.isdecimal() and name == str(int(name)) and int(name) > newest + 1
+            for name in checkpoint.listing.subfolders(path)
+        ):
+            return True
+    return False
 
 
 def _number(release: str) -> tuple[int, ...]:

@@ -57,6 +57,10 @@ def _needs(bug: Bug) -> str:
         *(["several sources"] if bug.several_sources else []),
         *(["no stateful operator"] if bug.stateless else []),
         *(["a struct, an array or a map inside a value of state"] if bug.nested_state else []),
-        *(["a folder in `offsets` or `commits` whose name is a number"] if bug.numbered_folder else []),
+        *(
+            ["a folder in `offsets` or `commits` whose name is a number above the next batch"]
+            if bug.numbered_folder
+            else []
+        ),
     ]
     return " and ".join(needs)

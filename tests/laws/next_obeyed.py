@@ -222,8 +222,8 @@ def unsafe(inspection: Inspection) -> list[str]:
     return [rated.finding.diagnosis.code for rated in errors if rated.finding.diagnosis.code != "CKPT419"]
 
 
-def undone(after: Inspection) -> list[str]:
-    """What a change should not have left: without any batch (CKPT127) only the user knows whether the query wrote."""
+def list_errors_left(after: Inspection) -> list[str]:
+    """List the errors that are left, except CKPT127: only the user knows whether a query without batches ever ran."""
     return [code for code in unsafe(after) if code != "CKPT127"]
 
 
@@ -271,8 +271,8 @@ def _judge_change(obeyed: Obeyed, before: Inspection, after: Inspection) -> Iter
     starts = [f for f in after.counted if f.progress is Progress.SYNC]
     if not any(f.outcome.runs and not f.lost for f in starts) and before.sound is False:
         yield f"no start runs after the change: {after.verdict}"
-    if undone(after):
-        yield f"after the change there is {undone(after)}: {after.verdict}"
+    if list_errors_left(after):
+        yield f"after the change there is {list_errors_left(after)}: {after.verdict}"
 
 
 def announced_rows(obeyed: Obeyed) -> str:

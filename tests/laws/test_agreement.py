@@ -58,8 +58,8 @@ def _miscount(checkpoint: Path) -> Iterator[str]:
     for number in (1, 3, 4):
         newest.write_text(re.sub(r'("spark.sql.shuffle.partitions":)"\d+"', rf'\1"{number}"', recorded))
         yield from find_disagreements(checkpoint)
-        found = inspect(str(checkpoint)).findings
-        yield from (f"{number}: {each.path}" for each in found if each.code == "CKPT324")
+        findings = inspect(str(checkpoint)).findings
+        yield from (f"{number}: {finding.path}" for finding in findings if finding.code == "CKPT324")
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from tests.laws.next_obeyed import (
     deep_cases,
     failing,
     found_rows,
+    list_errors_left,
     look,
     named_to_put_back,
     obey,
@@ -31,7 +32,6 @@ from tests.laws.next_obeyed import (
     refused_offers,
     run,
     tell,
-    undone,
 )
 from tests.restart.oracle.cases import Case
 from tests.restart.oracle.cases.model import Mutation, delete, delete_logs, write
@@ -43,7 +43,14 @@ _EACH = 64  # of the damages, one of so many is for each edit
 
 CASES = oracle_cases()
 _ALL = CASES if EVERY_CASE else CASES[1::16]  # of the damages, for `make test`
+_WRONG_ONCE = (
+    "crc-orphan-offset-and-commit-0",  # the plan promised a sound start
+    "kafka-backwards-uncommitted-lenient",  # rows were announced that nothing counted
+    "windowed-aggregation-hdfs-4.2-watermark-far",  # two pages sent to each other; with a start that runs
+    "windowed-aggregation-hdfs-4.2-watermark-largest",  # and without one
+)
 _QUICK = [pytest.param(case, id=case.name) for case in CASES[::_EACH]]
+_MENDED = [pytest.param(case, id=case.name) for case in CASES if case.name in _WRONG_ONCE]
 
 
 @pytest.mark.slow
@@ -64,6 +71,11 @@ def test_the_steps_come_to_an_end(sample: str, copy_of: CopyOf) -> None:
 @pytest.mark.parametrize("case", _QUICK)
 def test_a_damage_ends_as_its_page_says(case: Case, tmp_path: Path) -> None:
     """What is empty starts, what is changed starts as forecast, and where only a copy helps nothing starts."""
+    assert tell(case, tmp_path).faults == []
+
+
+@pytest.mark.parametrize("case", _MENDED)
+def test_a_damage_that_once_ended_otherwise_ends_as_its_page_says(case: Case, tmp_path: Path) -> None:
     assert tell(case, tmp_path).faults == []
 
 
@@ -211,7 +223,7 @@ def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
             assert obeyed.faults == [], case.name
             inspection = look(checkpoint)
             if obeyed.end is End.NOTHING or obeyed.documents[-1].get("applied"):
-                assert failing(inspection) + undone(inspection) == [], (case.name, inspection.verdict)
+                assert failing(inspection) + list_errors_left(inspection) == [], (case.name, inspection.verdict)
                 done += acts > 0
             elif obeyed.end is End.STOP:
                 assert obeyed.last, case.name

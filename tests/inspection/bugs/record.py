@@ -1,7 +1,7 @@
 """The suite `known-bugs`: the rows or the error of each case of `cases.py`, recorded for releases, not for versions.
 
 `python -m tests.record --spark 3.5=PYTHON known-bugs` asks the release that this Python has.
-`python -m tests.inspection.bugs.record MINOR=PYTHON MINOR=LATER_PYTHON` goes on with a later release.
+`python -m tests.inspection.bugs.record MINOR=PYTHON MINOR=LATER_PYTHON` continues the queries with a later release.
 """
 
 from __future__ import annotations

@@ -76,12 +76,16 @@ def test_found_where_a_checkpoint_has_what_it_needs_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize("log", ["offsets", "commits"])
-def test_a_folder_with_a_number_is_found_in_either_log(log: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "stops"), [("77", True), ("7", True), ("6", False), ("07", False), ("x7", False)])
+def test_a_folder_with_a_number_above_the_next_batch_is_found_in_either_log(
+    log: str, name: str, *, stops: bool, tmp_path: Path
+) -> None:
+    """A folder with the number of a batch of before stops no start, and that of the next batch stops any release."""
     checkpoint = shutil.copytree(SAMPLES / "stateless-3.5", tmp_path / "checkpoint")
-    assert not [*find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
-    (checkpoint / log / "77").mkdir()
-    (found,) = find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])
-    assert "SPARK-46339" in found.detail
+    (checkpoint / log / name).mkdir()
+    found = [each.detail for each in find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
+    assert [detail for detail in found if "SPARK-46339" in detail] == found
+    assert len(found) == stops
 
 
 @pytest.mark.parametrize(("kind", "nested"), [("long", False), ({"type": "array", "elementType": "long"}, True)])
