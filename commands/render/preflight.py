@@ -170,8 +170,10 @@ class RecordedPreflightReport(PreflightReport):
     checkpoint: CheckpointKeys
     how_to_ask: ClassVar[Mapping[str, Words]] = {
         **_ASK,
-        "sources": words("current offsets of the sources: use {sources} where the checkpoint is", sources=_SOURCES),
-        "sink": words("batches in the sink: use {sink} where the checkpoint is", sink=_SINK),
+        "sources": words(
+            "current offsets of the sources: use {sources} where the checkpoint is stored", sources=_SOURCES
+        ),
+        "sink": words("batches in the sink: use {sink} where the checkpoint is stored", sink=_SINK),
     }
 
     def document(self) -> Document:
