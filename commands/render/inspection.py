@@ -253,7 +253,8 @@ class InspectionDocument(DocumentKeys):
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]
     not_read: Annotated[
-        NotRead | None, "state files that the next start loads, but that were not read completely or match no checksum"
+        NotRead | None,
+        "state files that the next start loads, but that were not read completely or do not match any checksum",
     ] = None
     batches: Annotated[_Batches, itself]
     latest: Annotated[_Latest, of("checkpoint")]
