@@ -231,7 +231,7 @@ class FindingKeys(Keys):
         "`remedy` as data, for `ckpt preflight`; null without a remedy, or if an earlier finding of this code has the "
         "same remedy",
     ] = None
-    stored: Annotated[bool, "the files show the finding for any start; false if only some starts are affected"]
+    stored: Annotated[bool, "the files show the finding for every start; false if only some starts are affected"]
 
 
 def finding_keys(findings: Iterable[RatedFinding]) -> tuple[Document, ...]:
@@ -264,7 +264,7 @@ class InspectionDocument(DocumentKeys):
     ]
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
-    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null if no sink was given"]
+    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null if the sink was not asked"]
     not_asked: Annotated[
         tuple[Literal["sources", "sink"], ...], "sources or a sink that were not checked but could show more losses"
     ]
