@@ -121,7 +121,7 @@ SparkOption = Annotated[
 ]
 ReleaseOption = Annotated[
     list[str] | None,
-    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast only this version; releases add known bugs."),
+    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast only this version; X.Y.Z adds known bugs."),
 ]
 ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0 shows all.")]
@@ -139,7 +139,7 @@ VerboseOption = Annotated[
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 NamesOnlyOption = Annotated[
-    bool, typer.Option("--names-only", help="Read no state: judge files by name, size and end.")
+    bool, typer.Option("--names-only", help="Read no state: check names, sizes and ends of files.")
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
 DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Drop these keys, one a line: {"user": "x"}.')]
