@@ -139,7 +139,7 @@ VerboseOption = Annotated[
 ]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Read every byte of the state.")]
 NamesOnlyOption = Annotated[
-    bool, typer.Option("--names-only", help="Read no state: check names, sizes and ends of files.")
+    bool, typer.Option("--names-only", help="Read no state: judge files by name, size and end.")
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Use N processes. Default: one per core.")]
 DropKeysOption = Annotated[str | None, typer.Option(metavar="FILE", help='Drop these keys, one a line: {"user": "x"}.')]

@@ -132,9 +132,7 @@ def split(
     common: options.NewOptions,
     form: StateForm,
     run: RunOptions,
-    where: Annotated[
-        list[str], typer.Option(metavar="SQL", help="Rows for one NEW, such as key_at = 'eu'. Repeat per NEW.")
-    ],
+    where: Annotated[list[str], typer.Option(metavar="SQL", help="Rows for one NEW: key_at = 'eu'. Repeat per NEW.")],
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Accept losing rows that match no --where condition.")
     ] = False,

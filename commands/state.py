@@ -15,7 +15,7 @@ from .run_options import RunOptions
 
 KeyOption = Annotated[
     list[str] | None,
-    typer.Option("--key", metavar="FIELD=VALUE", help="Rows with this key; FIELD alone means NULL; repeatable."),
+    typer.Option("--key", metavar="FIELD=VALUE", help="Rows with this key; FIELD alone is NULL; repeatable."),
 ]
 
 
