@@ -1,0 +1,208 @@
+"""``ckpt offsets move``: the same place of a topic on another Kafka cluster, proven by comparing records.
+
+A plan of ``ckpt offsets set``, whose offsets come from comparing both clusters.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from os import fspath
+from typing import ClassVar, Unpack
+
+from ckpt.advice import Option, Words, call, join
+from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
+from ckpt.changes.book import BOOK
+from ckpt.changes.offsets.plan import OffsetsPlan, choose_source, plan_offsets
+from ckpt.changes.plan import NoWay
+from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.ends import RequestedEnd
+from ckpt.checkpoint.sources.kafka import KafkaOffset, list_parts, write_sorted
+from ckpt.checkpoint.sources.registry import SourceView
+from ckpt.errors import UsageError, one_line, parse_choices
+from ckpt.live.kafka.ask import ask_kafka
+from ckpt.live.kafka.options import SERVERS
+from ckpt.live.kafka.records import RUN, Around, Cut, NoCut, RecordReader, find_cut
+from ckpt.live.kind import SourceRequest
+from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow
+from ckpt.model import Location
+from ckpt.storage import Storage
+from ckpt.texts import plural
+from ckpt.versions import Spark
+
+_SLACK, _WINDOW = 1_000, 20_000
+"""Offsets before the place that a timestamp gives, and records from there on, among which records are looked for."""
+_NAMED = 5
+"""Partitions of which a refusal says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovePlan(OffsetsPlan):
+    """The ends at which the query continues on another cluster."""
+
+    command: ClassVar[str] = "offsets move"
+
+
+def offsets_move(
+    checkpoint: Location,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    source: int | None = None,
+    from_options: Mapping[str, str] | None = None,
+    to_options: Mapping[str, str] | None = None,
+    topic: Mapping[str, str] | None = None,
+    expect_batch: int | None = None,
+    spark: Sequence[Spark | str] = (),
+    **how: Unpack[ApplyOptions],
+) -> ChangeResult[MovePlan]:
+    """Do what ``ckpt offsets move`` does; return the plan and its receipt. By default it only plans.
+
+    Each partition continues exactly after the last record that the query has read: the records around that place are
+    compared on both clusters. Where no place is exact, the plan is refused.
+
+    Args:
+        checkpoint: A path, any URI that ``open_checkpoint`` opens, or a ``Checkpoint``.
+        storage_options: For the file system of the URI, and of the backup where that is remote.
+        source: The index of the source; needed if the query has several.
+        from_options: Options of a Kafka reader of the cluster that the query has read, at least
+            ``kafka.bootstrap.servers``; with the query's ``kafka.isolation.level``.
+        to_options: The same for the new cluster.
+        topic: Topics that have another name on the new cluster, with that name.
+        expect_batch: The batch whose end changes, as shown by a plan; refused if it is not the latest.
+        spark: The Spark versions that the query may be started with; none named is all.
+        how: ``apply=True`` performs the plan, ``undo`` undoes an earlier change; see ``ApplyOptions``.
+
+    Raises:
+        NotACheckpoint, NotFound, StorageError: The checkpoint cannot be read.
+        SourceError: A cluster cannot be asked.
+        UsageError: A URI or option is wrong, or the backup would be inside the checkpoint.
+
+    >>> ckpt.offsets_move("sample_checkpoints/kafka-4.2")
+    Traceback (most recent call last):
+    ckpt.errors.UsageError: name both clusters with `from_options` and `to_options`
+
+    """
+    uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
+    if how.get("undo") is None and not (from_options and to_options):
+        raise UsageError.of("name both clusters with {--from-options} and {--to-options}")
+    old, new = (
+        {SERVERS if key == "bootstrap" else key: value for key, value in (options or {}).items()}
+        for options in (from_options, to_options)
+    )
+    names = topic or {}
+    request = call("offsets_move").but(source=source, from_options=old, to_options=new, topic=dict(names) or None)
+
+    def ask(checkpoint: Checkpoint, views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
+        view = choose_source(views, source)
+        if not isinstance(view.record, KafkaOffset):
+            raise NoWay(BOOK.text("move_other_source", index=view.index, type=view.type))
+        if checkpoint.offsets.latest not in checkpoint.commits:
+            raise NoWay(BOOK.text("move_uncommitted", batch=checkpoint.offsets.latest))
+        end = _find_end(SourceRequest(checkpoint, view, old, {}), view.record, new, names)
+        return {each.index: end for each in views if each.offset == view.offset}  # one reader may be two sources
+
+    def plan(storage: Storage) -> MovePlan:
+        planned = plan_offsets(MovePlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
+        return replace(planned, why=f"{planned.why}, and on the new cluster too") if planned.why else planned
+
+    return run_change(MovePlan, plan, uri, storage_options, sparks, **how)
+
+
+def _find_end(
+    request: SourceRequest, end: KafkaOffset, to_options: Mapping[str, str], names: Mapping[str, str]
+) -> RequestedEnd:
+    """Find where each partition continues on the new cluster. Raises NoWay, UsageError, SourceError."""
+    topics = {topic: names.get(topic, topic) for topic, _ in end.partitions}
+    if unknown := next(iter(names.keys() - topics.keys()), None):
+        raise UsageError.of("{--topic}: the query reads {names}, not {old}", names=", ".join(topics), old=unknown)
+    if len({*topics.values()}) < len(topics):
+        raise UsageError.of("{--topic} gives two topics the same name")
+    with _connect("from_options", request.options) as old, _connect("to_options", to_options) as new:
+        now = ask_kafka(request)
+        if isinstance(now, NotAsked):
+            raise NoWay(now.reason)
+        _check_topics(end.partitions, now, new.describe_topics(topics.values()), topics)
+        places = {(topic, number): (topics[topic], number) for topic, number in end.partitions}
+        first, last = (new.find_offsets(places.values(), at) for at in ("earliest", "latest"))
+        compacted = {topic: old.is_compacted(topic) for topic in topics}
+        syncs = [*old.read_syncs(), *new.read_syncs()]
+        cuts: dict[Part, Cut | NoCut] = {}
+        for part, at in end.partitions.items():
+            records = old.read_around(part, at, now.partitions[part].earliest)
+            hints = [copy for of, known, copy in syncs if of == part and known <= at - RUN]
+            there = PartitionNow(first[places[part]], last[places[part]])
+            around = Around(at, *records, compacted[part[0]])
+            cuts[part] = _find_cut(around, new, places[part], there, max(hints, default=None))
+    found = {part: cut for part, cut in cuts.items() if isinstance(cut, Cut)}
+    refused = [
+        BOOK.text(cut.why, name=list_parts([part]), rows=plural(cut.rows, "row"))
+        for part, cut in cuts.items()
+        if isinstance(cut, NoCut)
+    ]
+    if refused:
+        raise NoWay(join((*refused[:_NAMED], _count_otherwise(end.partitions, now)), "; "))
+    new_end = write_sorted({places[part]: cut.offset for part, cut in found.items()})
+    said = _say(found, to_options[SERVERS], request.checkpoint.offsets.latest)
+    return RequestedEnd(new_end, said=tuple(said), renamed=topics)
+
+
+def _connect(name: str, options: Mapping[str, str]) -> closing[RecordReader]:
+    try:
+        return closing(RecordReader(options))
+    except UsageError as error:  # which names the option of all other commands
+        parts = (Option(name) if part == Option("source_options") else part for part in error.words.parts)
+        raise UsageError(Words(tuple(parts))) from None
+
+
+def _check_topics(
+    ends: Mapping[Part, int], now: KafkaNow, there: Mapping[str, TopicNow], topics: Mapping[str, str]
+) -> None:
+    """Refuse topics of which no copy can be compared. Raises NoWay."""
+    parts = {part: now.partitions.get(part) for part in ends}
+    again = {part[0] for part, have in parts.items() if have is None or have.younger or have.latest < ends[part]}
+    for topic, name in topics.items():
+        old, new = now.topics[topic], there[name]
+        known = {"old": one_line(topic), "new": one_line(name), "has": len(old.partitions), "gets": len(new.partitions)}
+        if old.id is None or new.id is None:
+            raise NoWay(BOOK.text("move_gone" if old.id is None else "move_not_there", **known))
+        if topic in again or old.id == new.id:
+            raise NoWay(BOOK.text("move_recreated" if topic in again else "move_same_topic", **known))
+        if old.partitions != new.partitions:
+            raise NoWay(join((BOOK.text("move_partitions", **known), _count_otherwise(ends, now)), "; "))
+
+
+def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:
+    """Count the rows that come twice or never where somebody chooses a place that is not exact."""
+    twice = sum(end - now.partitions[part].earliest for part, end in ends.items())
+    never = sum(now.partitions[part].latest - end for part, end in ends.items())
+    return BOOK.text("move_otherwise", twice=plural(twice, "row"), never=plural(never, "row"))
+
+
+def _find_cut(old: Around, new: RecordReader, part: Part, there: PartitionNow, hint: int | None) -> Cut | NoCut:
+    """Find where a partition continues: first by the timestamp of the last record, then by the hint of MirrorMaker."""
+    around, empty = [*old.before, *old.after], there.earliest == there.latest
+    if not old.before and old.end == 0 and (empty or not around):
+        return Cut(there.earliest, waiting=len(old.after))  # nothing was read
+    if not around:
+        rows = there.latest - there.earliest
+        return NoCut("move_nothing_left", rows) if rows else Cut(there.latest)
+    at = new.find_offsets([part], max(record.timestamp_ms for record in old.before or old.after))[part]
+    since = (there.latest if at < 0 else at) - _SLACK if old.end else 0
+    tried = []
+    for start in [since] if hint is None else [since, hint]:
+        start = max(start, there.earliest)
+        records = list(islice(new.read(part, start), _WINDOW))
+        tried.append(find_cut(old, records, begins=start == there.earliest, ends=len(records) < _WINDOW))
+        if isinstance(tried[-1], Cut):
+            return tried[-1]
+    return tried[0]
+
+
+def _say(found: Mapping[Part, Cut], servers: str, batch: int | None) -> Iterator[Words]:
+    compared, waiting = sum(cut.compared for cut in found.values()), sum(cut.waiting for cut in found.values())
+    yield BOOK.text("move_exact", parts=plural(len(found), "partition"), records=plural(compared, "record"))
+    if untimed := [part for part, cut in found.items() if not cut.timed]:
+        yield BOOK.text("move_untimed", names=list_parts(untimed))
+    if waiting:
+        yield BOOK.text("move_waiting", rows=plural(waiting, "row"))
+    yield BOOK.text("move_then", servers=one_line(servers), batch=batch)

@@ -1,0 +1,171 @@
+"""Reads records of a partition as hashes, and finds in a copy the place where a query continues.
+
+A mirror keeps the order of records, and changes their offsets. A place is exact if the records before and after the end
+of the query surround it there too, and no other place.
+"""
+
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice, takewhile
+from typing import Any
+
+from ckpt.errors import SourceError, one_line
+from ckpt.live.kafka.ask import PATIENCE_S, Client
+from ckpt.live.kafka.options import translate_options
+from ckpt.live.records import Part
+
+RUN = 20
+"""Records before the end of a query, and after it, that are compared."""
+Key = tuple[bytes, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a partition."""
+
+    offset: int
+    digest: bytes  # of key, value and headers
+    timestamp_ms: int
+    appended: bool = False  # the broker's own timestamp (LogAppendTime), which a mirror does not keep
+
+
+class RecordReader(Client):
+    """Connection to a cluster whose records are read, as the reader options of a query say."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Connect; raises UsageError and SourceError. Nothing is committed, and no topic is made."""
+        settings = translate_options(options)
+        super().__init__(settings)
+        own = {
+            "group.id": "ckpt",  # librdkafka wants one; nobody joins it
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": options.get("kafka.isolation.level", "read_uncommitted"),  # as Java, so Spark
+            "queued.max.messages.kbytes": 16_384,
+            "error_cb": self._errors.append,
+        }
+        self._consumer = self.library.Consumer({**settings, **own}, logger=self.silent)
+        self.close = self._consumer.close
+
+    def read(self, part: Part, start: int) -> Iterator[Record]:
+        """Yield the records of a partition from an offset on."""
+        for message in self._consume(part, start):
+            kind, ms = message.timestamp()
+            digest = blake2b(repr((message.key(), message.value(), message.headers() or [])).encode(), digest_size=16)
+            yield Record(message.offset(), digest.digest(), ms, kind == self.library.TIMESTAMP_LOG_APPEND_TIME)
+
+    def read_around(self, part: Part, end: int, earliest: int) -> tuple[list[Record], list[Record]]:
+        """Read the last records below an offset, however far back gaps have put them, and the next ones."""
+        start, before = end, list[Record]()
+        while len(before) < RUN and start > earliest:
+            start = max(start - max(end - start, RUN), earliest)
+            before = list(takewhile(lambda record: record.offset < end, self.read(part, start)))
+        return before[-RUN:], list(islice(self.read(part, max(end, earliest)), RUN))
+
+    def is_compacted(self, topic: str) -> bool:
+        """Tell whether compaction may have removed records; True where the cluster does not say."""
+        resource = self._admin.ConfigResource(self._admin.ConfigResource.Type.TOPIC, topic)
+        with suppress(self.library.KafkaException, SourceError):
+            (future,) = self._client.describe_configs([resource], request_timeout=PATIENCE_S).values()
+            return "compact" in self._wait_for(future)["cleanup.policy"].value
+        return True
+
+    def read_syncs(self) -> Iterator[tuple[Part, int, int]]:
+        """Yield what MirrorMaker has noted: a partition, an offset of it, and that of the same record in the copy."""
+        for topic in filter(re.compile(r"(.*\.)?mm2-offset-syncs\..*\.internal").fullmatch, self.list_topics()):
+            for message in self._consume((topic, 0), self.find_offsets([(topic, 0)], "earliest")[topic, 0]):
+                with suppress(struct.error, TypeError):
+                    (length,), (known, copy) = (
+                        struct.unpack_from(">h", message.key()),
+                        struct.unpack(">qq", message.value()),
+                    )
+                    name, number = struct.unpack(f">2x{length}si", message.key())
+                    yield (name.decode(), number), known, copy
+
+    def _consume(self, part: Part, start: int) -> Iterator[Any]:
+        self._consumer.assign([self.library.TopicPartition(*part, start)])
+        while (message := self._consumer.poll(PATIENCE_S)) is not None:
+            if (error := message.error()) is None:
+                yield message
+            elif error.name() == "_PARTITION_EOF":
+                return
+            else:
+                raise self.build_error(self.library.KafkaException(error), f"{one_line(part[0])}/{part[1]}: ")
+        raise self.build_error(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The records around the end of a query."""
+
+    end: int  # the next offset that the query reads
+    before: Sequence[Record]
+    after: Sequence[Record]
+    compacted: bool  # an offset without a record may have had one
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The exact place: the next offset to be read in the copy."""
+
+    offset: int
+    compared: int = 0  # records that are the same
+    waiting: int = 0  # records after the end that are not there yet
+    timed: bool = True  # their timestamps were compared too
+
+
+@dataclass(frozen=True, slots=True)
+class NoCut:
+    """Why no place is exact, as a text in the book of changes, and how many rows would come twice or never."""
+
+    why: str
+    rows: int = 0
+
+
+def find_cut(old: Around, new: Sequence[Record], *, begins: bool, ends: bool) -> Cut | NoCut:
+    """Find where the query continues among records of the copy, which are its first or its last ones."""
+    timed = not any(record.appended for record in new)
+    before, after, there = (
+        [(record.digest, record.timestamp_ms * timed) for record in records] for records in (old.before, old.after, new)
+    )
+
+    def fits(place: int) -> bool:
+        """Tell whether the same records are around a place, as far as both have some."""
+        left, right = min(place, len(before)), min(len(there) - place, len(after))
+        whole = (left == len(before) or (timed and begins)) and (right == len(after) or (timed and ends))
+        same = (
+            there[place - left : place] == before[len(before) - left :]
+            and there[place : place + right] == after[:right]
+        )
+        return whole and same and left + right > 0
+
+    places = [place for place in range(len(there) + 1) if fits(place)]
+    if len(places) != 1:
+        return NoCut("move_repeated", places[-1] - places[0]) if places else _explain(before, after, there)
+    (place,) = places
+    if not before and old.after[0].offset > old.end:
+        return NoCut("move_expired", old.after[0].offset - old.end)
+    unsure = old.compacted and not after and old.before[-1].offset + 1 < old.end  # a record was there, and perhaps read
+    strangers = place if not before and old.end == 0 else len(there) - place if unsure else 0
+    if strangers:
+        return NoCut("move_differs", strangers)
+    right = min(len(there) - place, len(after))
+    offset = new[place - 1].offset + 1 if place else new[0].offset
+    return Cut(offset, min(place, len(before)) + right, len(after) - right, timed)
+
+
+def _explain(before: list[Key], after: list[Key], there: list[Key]) -> NoCut:
+    """Say why no place is exact: records are not there yet, or one side has some that the other does not have."""
+    known = {*there}
+    places = [place for place, key in enumerate(there) if key in {*before, *after}]
+    later = there[places[-1] + 1 if places else 0 :]
+    if before and not known & {before[-1], *after} and all(ms <= before[-1][1] for _, ms in later):
+        return NoCut("move_lags", next((n for n, key in enumerate(reversed(before)) if key in known), len(before)))
+    if not places:
+        return NoCut("move_not_found")
+    strangers = places[-1] - places[0] + 1 - len(places)
+    return NoCut("move_differs", strangers + sum(key not in known for key in (*before, *after)))
