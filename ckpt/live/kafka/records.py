@@ -167,5 +167,6 @@ def _explain(before: list[Key], after: list[Key], there: list[Key]) -> NoCut:
         return NoCut("move_lags", next((n for n, key in enumerate(reversed(before)) if key in known), len(before)))
     if not places:
         return NoCut("move_not_found")
-    strangers = places[-1] - places[0] + 1 - len(places)
-    return NoCut("move_differs", strangers + sum(key not in known for key in (*before, *after)))
+    differ = places[-1] - places[0] + 1 - len(places) + sum(key not in known for key in (*before, *after))
+    again = len(places) - len({there[place] for place in places})
+    return NoCut("move_differs", differ) if differ else NoCut("move_repeated", again)
