@@ -22,9 +22,9 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kafka.records import RUN, Around, Cut, NoCut, RecordReader, find_cut
+from ckpt.live.kafka.records import RUN, Cut, RecordReader, find_cut
 from ckpt.live.kind import SourceRequest
-from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow
+from ckpt.live.records import KafkaNow, NotAsked, Part, TopicNow
 from ckpt.model import Location
 from ckpt.storage import Storage
 from ckpt.texts import plural
@@ -98,7 +98,7 @@ def offsets_move(
             raise NoWay(BOOK.text("move_other_source", index=view.index, type=view.type))
         if checkpoint.offsets.latest not in checkpoint.commits:
             raise NoWay(BOOK.text("move_uncommitted", batch=checkpoint.offsets.latest))
-        end = _find_end(SourceRequest(checkpoint, view, old, {}), view.record, new, names)
+        end = _find_end(SourceRequest(checkpoint, view, old, {}), view.record.partitions, new, names)
         return {each.index: end for each in views if each.offset == view.offset}  # one reader may be two sources
 
     def plan(storage: Storage) -> MovePlan:
@@ -109,40 +109,50 @@ def offsets_move(
 
 
 def _find_end(
-    request: SourceRequest, end: KafkaOffset, to_options: Mapping[str, str], names: Mapping[str, str]
+    request: SourceRequest, ends: Mapping[Part, int], to_options: Mapping[str, str], names: Mapping[str, str]
 ) -> RequestedEnd:
     """Find where each partition continues on the new cluster. Raises NoWay, UsageError, SourceError."""
-    topics = {topic: names.get(topic, topic) for topic, _ in end.partitions}
-    if unknown := next(iter(names.keys() - topics.keys()), None):
-        raise UsageError.of("{--topic}: the query reads {names}, not {old}", names=", ".join(topics), old=unknown)
-    if len({*topics.values()}) < len(topics):
-        raise UsageError.of("{--topic} gives two topics the same name")
+    topics = {topic: names.get(topic, topic) for topic, _ in ends}
+    if names.keys() - topics.keys() or len({*topics.values()}) < len(topics):
+        raise UsageError.of("{--topic}: give each of {names} another name", names=one_line(", ".join(topics)))
+    places = {part: (topics[part[0]], part[1]) for part in ends}
     with _connect("from_options", request.options) as old, _connect("to_options", to_options) as new:
         now = ask_kafka(request)
         if isinstance(now, NotAsked):
             raise NoWay(now.reason)
-        _check_topics(end.partitions, now, new.describe_topics(topics.values()), topics)
-        places = {(topic, number): (topics[topic], number) for topic, number in end.partitions}
+        _check_topics(ends, now, new.describe_topics(topics.values()), topics)
         first, last = (new.find_offsets(places.values(), at) for at in ("earliest", "latest"))
-        compacted = {topic: old.is_compacted(topic) for topic in topics}
         syncs = [*old.read_syncs(), *new.read_syncs()]
-        cuts: dict[Part, Cut | NoCut] = {}
-        for part, at in end.partitions.items():
-            records = old.read_around(part, at, now.partitions[part].earliest)
-            hints = [copy for of, known, copy in syncs if of == part and known <= at - RUN]
-            there = PartitionNow(first[places[part]], last[places[part]])
-            around = Around(at, *records, compacted[part[0]])
-            cuts[part] = _find_cut(around, new, places[part], there, max(hints, default=None))
-    found = {part: cut for part, cut in cuts.items() if isinstance(cut, Cut)}
+
+        def find(part: Part, end: int) -> Cut:
+            before, after = old.read_around(part, end, now.partitions[part].earliest)
+            place, begin, rows = places[part], first[places[part]], last[places[part]] - first[places[part]]
+            if not before and (end == 0 or not after) and not (rows and (end or after)):
+                return Cut(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
+            if not before and not after:
+                return Cut(refused="move_nothing_left", rows=rows)
+            at = new.find_offsets([place], max(record.timestamp_ms for record in before or after))[place]
+            hints = [copy for of, known, copy in syncs if of == part and known <= end - RUN]
+            tried = []
+            for start in ((last[place] if at < 0 else at) - _SLACK if end else 0, *sorted(hints)[-1:]):
+                records = list(islice(new.read(place, max(start, begin)), _WINDOW))
+                cut = find_cut(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
+                later = sum(record.offset >= cut.offset for record in records)
+                gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
+                unsure = not cut.refused and gap and later and old.is_compacted(part[0])
+                tried.append(Cut(refused="move_differs", rows=later) if unsure else cut)
+            return next((cut for cut in tried if not cut.refused), tried[0])
+
+        cuts = {part: find(part, end) for part, end in ends.items()}
     refused = [
-        BOOK.text(cut.why, name=list_parts([part]), rows=plural(cut.rows, "row"))
+        BOOK.text(cut.refused, name=list_parts([part]), rows=plural(cut.rows, "row"))
         for part, cut in cuts.items()
-        if isinstance(cut, NoCut)
+        if cut.refused
     ]
     if refused:
-        raise NoWay(join((*refused[:_NAMED], _count_otherwise(end.partitions, now)), "; "))
-    new_end = write_sorted({places[part]: cut.offset for part, cut in found.items()})
-    said = _say(found, to_options[SERVERS], request.checkpoint.offsets.latest)
+        raise NoWay(join((*refused[:_NAMED], _count_otherwise(ends, now)), "; "))
+    new_end = write_sorted({places[part]: cut.offset for part, cut in cuts.items()})
+    said = _say(cuts, to_options[SERVERS], request.checkpoint.offsets.latest)
     return RequestedEnd(new_end, said=tuple(said), renamed=topics)
 
 
@@ -162,13 +172,18 @@ def _check_topics(
     again = {part[0] for part, have in parts.items() if have is None or have.younger or have.latest < ends[part]}
     for topic, name in topics.items():
         old, new = now.topics[topic], there[name]
-        known = {"old": one_line(topic), "new": one_line(name), "has": len(old.partitions), "gets": len(new.partitions)}
-        if old.id is None or new.id is None:
-            raise NoWay(BOOK.text("move_gone" if old.id is None else "move_not_there", **known))
-        if topic in again or old.id == new.id:
-            raise NoWay(BOOK.text("move_recreated" if topic in again else "move_same_topic", **known))
-        if old.partitions != new.partitions:
-            raise NoWay(join((BOOK.text("move_partitions", **known), _count_otherwise(ends, now)), "; "))
+        wrong = {
+            "move_gone": old.id is None,
+            "move_not_there": new.id is None,
+            "move_recreated": topic in again,
+            "move_same_topic": old.id == new.id,
+            "move_partitions": old.partitions != new.partitions,
+        }
+        if why := next((why for why, holds in wrong.items() if holds), None):
+            has, gets = len(old.partitions), len(new.partitions)
+            known = {"old": one_line(topic), "new": one_line(name), "has": has, "gets": gets}
+            also = [_count_otherwise(ends, now)] if why == "move_partitions" else []
+            raise NoWay(join((BOOK.text(why, **known), *also), "; "))
 
 
 def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:
@@ -178,30 +193,10 @@ def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:
     return BOOK.text("move_otherwise", twice=plural(twice, "row"), never=plural(never, "row"))
 
 
-def _find_cut(old: Around, new: RecordReader, part: Part, there: PartitionNow, hint: int | None) -> Cut | NoCut:
-    """Find where a partition continues: first by the timestamp of the last record, then by the hint of MirrorMaker."""
-    around, empty = [*old.before, *old.after], there.earliest == there.latest
-    if not old.before and old.end == 0 and (empty or not around):
-        return Cut(there.earliest, waiting=len(old.after))  # nothing was read
-    if not around:
-        rows = there.latest - there.earliest
-        return NoCut("move_nothing_left", rows) if rows else Cut(there.latest)
-    at = new.find_offsets([part], max(record.timestamp_ms for record in old.before or old.after))[part]
-    since = (there.latest if at < 0 else at) - _SLACK if old.end else 0
-    tried = []
-    for start in [since] if hint is None else [since, hint]:
-        start = max(start, there.earliest)
-        records = list(islice(new.read(part, start), _WINDOW))
-        tried.append(find_cut(old, records, begins=start == there.earliest, ends=len(records) < _WINDOW))
-        if isinstance(tried[-1], Cut):
-            return tried[-1]
-    return tried[0]
-
-
-def _say(found: Mapping[Part, Cut], servers: str, batch: int | None) -> Iterator[Words]:
-    compared, waiting = sum(cut.compared for cut in found.values()), sum(cut.waiting for cut in found.values())
-    yield BOOK.text("move_exact", parts=plural(len(found), "partition"), records=plural(compared, "record"))
-    if untimed := [part for part, cut in found.items() if not cut.timed]:
+def _say(cuts: Mapping[Part, Cut], servers: str, batch: int | None) -> Iterator[Words]:
+    compared, waiting = sum(cut.compared for cut in cuts.values()), sum(cut.waiting for cut in cuts.values())
+    yield BOOK.text("move_exact", parts=plural(len(cuts), "partition"), records=plural(compared, "record"))
+    if untimed := [part for part, cut in cuts.items() if not cut.timed]:
         yield BOOK.text("move_untimed", names=list_parts(untimed))
     if waiting:
         yield BOOK.text("move_waiting", rows=plural(waiting, "row"))

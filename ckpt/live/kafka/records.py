@@ -20,6 +20,7 @@ from ckpt.live.records import Part
 
 RUN = 20
 """Records before the end of a query, and after it, that are compared."""
+_SYNCS = re.compile(r"(.*\.)?mm2-offset-syncs\..*\.internal")
 Key = tuple[bytes, int]
 
 
@@ -34,21 +35,15 @@ class Record:
 
 
 class RecordReader(Client):
-    """Connection to a cluster whose records are read, as the reader options of a query say."""
+    """Connection to a cluster whose records are read, as the reader options of a query say; it makes no topic."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """Connect; raises UsageError and SourceError. Nothing is committed, and no topic is made."""
         settings = translate_options(options)
         super().__init__(settings)
-        own = {
-            "group.id": "ckpt",  # librdkafka wants one; nobody joins it
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": options.get("kafka.isolation.level", "read_uncommitted"),  # as Java, so Spark
-            "queued.max.messages.kbytes": 16_384,
-            "error_cb": self._errors.append,
-        }
-        self._consumer = self.library.Consumer({**settings, **own}, logger=self.silent)
+        settings |= {"group.id": "ckpt", "enable.auto.commit": "false", "enable.partition.eof": "true"}
+        settings["isolation.level"] = options.get("kafka.isolation.level", "read_uncommitted")  # as Java, so Spark
+        own = {**settings, "queued.max.messages.kbytes": 16_384, "error_cb": self._errors.append}
+        self._consumer = self.library.Consumer(own, logger=self.silent)
         self.close = self._consumer.close
 
     def read(self, part: Part, start: int) -> Iterator[Record]:
@@ -76,15 +71,12 @@ class RecordReader(Client):
 
     def read_syncs(self) -> Iterator[tuple[Part, int, int]]:
         """Yield what MirrorMaker has noted: a partition, an offset of it, and that of the same record in the copy."""
-        for topic in filter(re.compile(r"(.*\.)?mm2-offset-syncs\..*\.internal").fullmatch, self.list_topics()):
+        for topic in filter(_SYNCS.fullmatch, self.list_topics()):
             for message in self._consume((topic, 0), self.find_offsets([(topic, 0)], "earliest")[topic, 0]):
                 with suppress(struct.error, TypeError):
-                    (length,), (known, copy) = (
-                        struct.unpack_from(">h", message.key()),
-                        struct.unpack(">qq", message.value()),
-                    )
+                    (length,) = struct.unpack_from(">h", message.key())
                     name, number = struct.unpack(f">2x{length}si", message.key())
-                    yield (name.decode(), number), known, copy
+                    yield (name.decode(), number), *struct.unpack(">qq", message.value())
 
     def _consume(self, part: Part, start: int) -> Iterator[Any]:
         self._consumer.assign([self.library.TopicPartition(*part, start)])
@@ -99,74 +91,57 @@ class RecordReader(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """The records around the end of a query."""
-
-    end: int  # the next offset that the query reads
-    before: Sequence[Record]
-    after: Sequence[Record]
-    compacted: bool  # an offset without a record may have had one
-
-
-@dataclass(frozen=True, slots=True)
 class Cut:
-    """The exact place: the next offset to be read in the copy."""
+    """The exact place in the copy; or why none is, as a text in the book of changes."""
 
-    offset: int
+    offset: int = 0  # the next one to be read
     compared: int = 0  # records that are the same
     waiting: int = 0  # records after the end that are not there yet
-    timed: bool = True  # their timestamps were compared too
+    timed: bool = True  # timestamps were compared too
+    refused: str = ""
+    rows: int = 0  # that would come twice or never, where that is known
 
 
-@dataclass(frozen=True, slots=True)
-class NoCut:
-    """Why no place is exact, as a text in the book of changes, and how many rows would come twice or never."""
+def find_cut(
+    end: int, old: tuple[Sequence[Record], Sequence[Record]], new: Sequence[Record], *, begins: bool, ends: bool
+) -> Cut:
+    """Find where a query continues among records of the copy, from those before and after its end.
 
-    why: str
-    rows: int = 0
-
-
-def find_cut(old: Around, new: Sequence[Record], *, begins: bool, ends: bool) -> Cut | NoCut:
-    """Find where the query continues among records of the copy, which are its first or its last ones."""
+    ``begins`` and ``ends``: the records of the copy are its first, or its last ones. There is a record before or after.
+    """
     timed = not any(record.appended for record in new)
-    before, after, there = (
-        [(record.digest, record.timestamp_ms * timed) for record in records] for records in (old.before, old.after, new)
-    )
+    before, after, there = ([(each.digest, each.timestamp_ms * timed) for each in records] for records in (*old, new))
 
     def fits(place: int) -> bool:
         """Tell whether the same records are around a place, as far as both have some."""
         left, right = min(place, len(before)), min(len(there) - place, len(after))
         whole = (left == len(before) or (timed and begins)) and (right == len(after) or (timed and ends))
-        same = (
-            there[place - left : place] == before[len(before) - left :]
-            and there[place : place + right] == after[:right]
-        )
-        return whole and same and left + right > 0
+        around = there[place - left : place], there[place : place + right]
+        return whole and left + right > 0 and around == (before[len(before) - left :], after[:right])
 
     places = [place for place in range(len(there) + 1) if fits(place)]
     if len(places) != 1:
-        return NoCut("move_repeated", places[-1] - places[0]) if places else _explain(before, after, there)
+        return Cut(refused="move_repeated", rows=places[-1] - places[0]) if places else _explain(before, after, there)
     (place,) = places
-    if not before and old.after[0].offset > old.end:
-        return NoCut("move_expired", old.after[0].offset - old.end)
-    unsure = old.compacted and not after and old.before[-1].offset + 1 < old.end  # a record was there, and perhaps read
-    strangers = place if not before and old.end == 0 else len(there) - place if unsure else 0
-    if strangers:
-        return NoCut("move_differs", strangers)
+    if not before and old[1][0].offset > end:
+        return Cut(refused="move_expired", rows=old[1][0].offset - end)
+    if not before and end == 0 and place:
+        return Cut(refused="move_differs", rows=place)
     right = min(len(there) - place, len(after))
     offset = new[place - 1].offset + 1 if place else new[0].offset
     return Cut(offset, min(place, len(before)) + right, len(after) - right, timed)
 
 
-def _explain(before: list[Key], after: list[Key], there: list[Key]) -> NoCut:
+def _explain(before: list[Key], after: list[Key], there: list[Key]) -> Cut:
     """Say why no place is exact: records are not there yet, or one side has some that the other does not have."""
     known = {*there}
     places = [place for place, key in enumerate(there) if key in {*before, *after}]
-    later = there[places[-1] + 1 if places else 0 :]
+    later = there[places[-1] + 1 :] if places else there
     if before and not known & {before[-1], *after} and all(ms <= before[-1][1] for _, ms in later):
-        return NoCut("move_lags", next((n for n, key in enumerate(reversed(before)) if key in known), len(before)))
+        missing = next((count for count, key in enumerate(reversed(before)) if key in known), len(before))
+        return Cut(refused="move_lags", rows=missing)
     if not places:
-        return NoCut("move_not_found")
+        return Cut(refused="move_not_found")
     differ = places[-1] - places[0] + 1 - len(places) + sum(key not in known for key in (*before, *after))
     again = len(places) - len({there[place] for place in places})
-    return NoCut("move_differs", differ) if differ else NoCut("move_repeated", again)
+    return Cut(refused="move_differs", rows=differ) if differ else Cut(refused="move_repeated", rows=again)

@@ -1,9 +1,10 @@
 """Two Kafka clusters with a topic and its copy: what a mirror does to offsets, on real brokers."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -30,13 +31,13 @@ class Clusters:
         self.name = f"{self.name.replace(' ', '-')}-{uuid4().hex[:8]}"
         self.copy = self.copy or self.name
 
-    def create(self, servers: str, topic: str, partitions: int = PARTITIONS, **config: str) -> None:
-        """Make a topic; settings are those of the topic, with ``_`` for a dot."""
+    def create(self, servers: str, topic: str, config: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Make a topic; settings are those of the topic, if any."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
         admin = AdminClient({"bootstrap.servers": servers})
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        for future in admin.create_topics([NewTopic(topic, partitions, config=settings)]).values():
+        partitions = self.partitions if servers == self.new else PARTITIONS
+        for future in admin.create_topics([NewTopic(topic, partitions, config={**config})]).values():
             future.result(30)
         time.sleep(0.5)
 
@@ -88,9 +89,9 @@ class Clusters:
                 )
                 if not aborted and not servers:
                     self.sent.append((value, partition))
+        producer.flush()
         if own:
             (producer.abort_transaction if aborted else producer.commit_transaction)(30)
-        producer.flush()
 
     def mirror(
         self,

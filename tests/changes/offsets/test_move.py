@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.offsets.move import offsets_move
-from tests.changes.offsets.clusters import PARTITIONS, Clusters
+from tests.changes.offsets.clusters import Clusters
 from tests.changes.offsets.test_places import rows, write
 from tests.support.services.fixtures import or_skip
 from tests.support.services.kafka import kafka_broker
@@ -59,7 +59,7 @@ def copied(moving: Moving, *, foreign: int = 7, **copy: Any) -> None:
     """Records that are read, others that are not, and a copy with other records in front of it."""
     clusters = moving.clusters
     clusters.create(clusters.old, clusters.name)
-    clusters.create(clusters.new, clusters.copy, clusters.partitions, **clusters.config)
+    clusters.create(clusters.new, clusters.copy, clusters.config)
     clusters.send(range(-foreign, 0), clusters.new, clusters.copy)
     clusters.send(range(30))
     moving.read()
@@ -98,8 +98,8 @@ def in_transactions(moving: Moving, *, isolation: str = "read_committed", aborte
 def compacted(moving: Moving) -> None:
     """Real compaction on the old cluster, before the copy is made."""
     clusters = moving.clusters
-    quick = {"segment_ms": "200", "min_cleanable_dirty_ratio": "0.001", "max_compaction_lag_ms": "500"}
-    clusters.create(clusters.old, clusters.name, cleanup_policy="compact", **quick)
+    quick = {"segment.ms": "200", "min.cleanable.dirty.ratio": "0.001", "max.compaction.lag.ms": "500"}
+    clusters.create(clusters.old, clusters.name, {"cleanup.policy": "compact", **quick})
     clusters.create(clusters.new, clusters.copy)
     clusters.send(range(20), key="first")  # of one key: all but the last go
     time.sleep(1)
@@ -165,7 +165,7 @@ def more_partitions(moving: Moving) -> None:
 
 
 def own_timestamps(moving: Moving) -> None:
-    moving.clusters.config = {"message_timestamp_type": "LogAppendTime"}
+    moving.clusters.config = {"message.timestamp.type": "LogAppendTime"}
     copied(moving, foreign=30)
 
 
