@@ -11,6 +11,7 @@ from ckpt.changes.offsets.exchange import offsets_export, offsets_import, offset
 from ckpt.changes.offsets.move import offsets_move
 from ckpt.changes.offsets.plan import offsets_set
 from ckpt.errors import CkptError, UsageError
+from ckpt.live.kafka.options import SERVERS
 from ckpt.live.kind import source_options
 from ckpt.storage.local import read_text
 
@@ -155,12 +156,10 @@ def move(
     change: change_options.ChangeOptions,
     source: SourceOption = None,
     from_options: Annotated[
-        list[str] | None,
-        typer.Option("--from-options", "--from", metavar="KEY=VALUE", help="A reader option of the old cluster."),
+        list[str] | None, typer.Option("--from-options", "--from", metavar="KEY=VALUE", help="Reach the old cluster.")
     ] = None,
     to_options: Annotated[
-        list[str] | None,
-        typer.Option("--to-options", "--to", metavar="KEY=VALUE", help="The same for the new one; as @FILE, env:NAME."),
+        list[str] | None, typer.Option("--to-options", "--to", metavar="KEY=VALUE", help="Reach the new cluster.")
     ] = None,
     topic: TopicOption = None,
     expect_batch: ExpectBatchOption = None,
@@ -177,12 +176,7 @@ def move(
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
-    typed: dict[str, Any] = {
-        "source": source,
-        "from_options": from_options,
-        "to_options": to_options,
-        "topic": topic,
-    }
+    typed: dict[str, Any] = {"source": source, "from_options": from_options, "to_options": to_options, "topic": topic}
     plan, receipt = offsets_move(
         checkpoint,
         storage_options=change.storage_options,
@@ -239,9 +233,10 @@ def commit(
 
 
 def _reader_options(name: str, words: list[str] | None) -> dict[str, str]:
-    """The options of a reader, with the secrets that they name. Raises UsageError."""
-    options.pairs(name, words, once=True)
-    return source_options([f"0.{word}" for word in words or ()]).get(0, {})
+    """The options of a reader, with the secrets that they name; `bootstrap` names its brokers. Raises UsageError."""
+    named = options.pairs(name, words, once=True)
+    full = {SERVERS if key == "bootstrap" else key: value for key, value in named.items()}
+    return source_options([f"0.{key}={value}" for key, value in full.items()]).get(0, {})
 
 
 def _read(text: str) -> str:

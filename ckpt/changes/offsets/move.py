@@ -6,6 +6,7 @@ A plan of ``ckpt offsets set``, whose offsets come from comparing both clusters.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from os import fspath
 from typing import ClassVar, Unpack
@@ -22,7 +23,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kafka.records import RUN, Cut, RecordReader, find_cut
+from ckpt.live.kafka.records import Cut, RecordReader, find_cut
 from ckpt.live.kind import SourceRequest
 from ckpt.live.records import KafkaNow, NotAsked, Part, TopicNow
 from ckpt.model import Location
@@ -30,10 +31,8 @@ from ckpt.storage import Storage
 from ckpt.texts import plural
 from ckpt.versions import Spark
 
-_SLACK, _WINDOW = 1_000, 20_000
-"""Offsets before the place that a timestamp gives, and records from there on, among which records are looked for."""
-_NAMED = 5
-"""Partitions of which a refusal says why."""
+_SLACK, _WINDOW = 1_000, 20_000  # offsets before the place of a timestamp, and records from there on, to be searched
+_NAMED = 5  # partitions of which a refusal says why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +84,8 @@ def offsets_move(
     uri, sparks = fspath(checkpoint), parse_choices(Spark, spark, "spark")
     if how.get("undo") is None and not (from_options and to_options):
         raise UsageError.of("name both clusters with {--from-options} and {--to-options}")
-    old, new = (
-        {SERVERS if key == "bootstrap" else key: value for key, value in (options or {}).items()}
-        for options in (from_options, to_options)
-    )
-    names = topic or {}
-    request = call("offsets_move").but(source=source, from_options=old, to_options=new, topic=dict(names) or None)
+    old, new, names = dict(from_options or {}), dict(to_options or {}), dict(topic or {})
+    request = call("offsets_move").but(source=source, from_options=old, to_options=new, topic=names or None)
 
     def ask(checkpoint: Checkpoint, views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
@@ -103,7 +98,7 @@ def offsets_move(
 
     def plan(storage: Storage) -> MovePlan:
         planned = plan_offsets(MovePlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
-        return replace(planned, why=f"{planned.why}, and on the new cluster too") if planned.why else planned
+        return replace(planned, why=f"{planned.why}, also on the new cluster") if planned.why else planned
 
     return run_change(MovePlan, plan, uri, storage_options, sparks, **how)
 
@@ -122,7 +117,7 @@ def _find_end(
             raise NoWay(now.reason)
         _check_topics(ends, now, new.describe_topics(topics.values()), topics)
         first, last = (new.find_offsets(places.values(), at) for at in ("earliest", "latest"))
-        syncs = [*old.read_syncs(), *new.read_syncs()]
+        list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])
 
         def find(part: Part, end: int) -> Cut:
             before, after = old.read_around(part, end, now.partitions[part].earliest)
@@ -131,26 +126,29 @@ def _find_end(
                 return Cut(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
             if not before and not after:
                 return Cut(refused="move_nothing_left", rows=rows)
-            at = new.find_offsets([place], max(record.timestamp_ms for record in before or after))[place]
-            hints = [copy for of, known, copy in syncs if of == part and known <= end - RUN]
-            tried = []
-            for start in ((last[place] if at < 0 else at) - _SLACK if end else 0, *sorted(hints)[-1:]):
+
+            def search(start: int) -> Cut:
                 records = list(islice(new.read(place, max(start, begin)), _WINDOW))
                 cut = find_cut(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
                 later = sum(record.offset >= cut.offset for record in records)
                 gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
                 unsure = not cut.refused and gap and later and old.is_compacted(part[0])
-                tried.append(Cut(refused="move_differs", rows=later) if unsure else cut)
-            return next((cut for cut in tried if not cut.refused), tried[0])
+                return Cut(refused="move_differs", rows=later) if unsure else cut
+
+            known = before or after
+            at = new.find_offsets([place], max(record.timestamp_ms for record in known))[place]
+            cut = search((last[place] if at < 0 else at) - _SLACK if end else 0)
+            hints = (
+                (copy for of, at, copy in list_syncs() if of == part and at <= known[0].offset) if cut.refused else ()
+            )
+            hinted = search(hint) if (hint := max(hints, default=None)) is not None else cut
+            return cut if hinted.refused else hinted
 
         cuts = {part: find(part, end) for part, end in ends.items()}
-    refused = [
-        BOOK.text(cut.refused, name=list_parts([part]), rows=plural(cut.rows, "row"))
-        for part, cut in cuts.items()
-        if cut.refused
-    ]
-    if refused:
-        raise NoWay(join((*refused[:_NAMED], _count_otherwise(ends, now)), "; "))
+    if refused := [part for part, cut in cuts.items() if cut.refused]:
+        shown = ((cuts[part], list_parts([part])) for part in refused[:_NAMED])
+        why = (BOOK.text(cut.refused, name=name, rows=plural(cut.rows, "row")) for cut, name in shown)
+        raise NoWay(join((*why, _count_otherwise(ends, now)), "; "))
     new_end = write_sorted({places[part]: cut.offset for part, cut in cuts.items()})
     said = _say(cuts, to_options[SERVERS], request.checkpoint.offsets.latest)
     return RequestedEnd(new_end, said=tuple(said), renamed=topics)
@@ -180,10 +178,9 @@ def _check_topics(
             "move_partitions": old.partitions != new.partitions,
         }
         if why := next((why for why, holds in wrong.items() if holds), None):
-            has, gets = len(old.partitions), len(new.partitions)
-            known = {"old": one_line(topic), "new": one_line(name), "has": has, "gets": gets}
+            known = {"old": one_line(topic), "new": one_line(name), "has": len(old.partitions)}
             also = [_count_otherwise(ends, now)] if why == "move_partitions" else []
-            raise NoWay(join((BOOK.text(why, **known), *also), "; "))
+            raise NoWay(join((BOOK.text(why, gets=len(new.partitions), **known), *also), "; "))
 
 
 def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:

@@ -111,25 +111,30 @@ def find_cut(
     """
     timed = not any(record.appended for record in new)
     before, after, there = ([(each.digest, each.timestamp_ms * timed) for each in records] for records in (*old, new))
+    wanted = [*before, *after]
+
+    def overlap(place: int) -> slice:
+        """Find which records are compared at a place: as many as both have."""
+        return slice(max(len(before) - place, 0), min(len(before) - place + len(there), len(wanted)))
 
     def fits(place: int) -> bool:
-        """Tell whether the same records are around a place, as far as both have some."""
-        left, right = min(place, len(before)), min(len(there) - place, len(after))
-        whole = (left == len(before) or (timed and begins)) and (right == len(after) or (timed and ends))
-        around = there[place - left : place], there[place : place + right]
-        return whole and left + right > 0 and around == (before[len(before) - left :], after[:right])
+        part, shift = overlap(place), place - len(before)
+        whole = (part.start == 0 or (timed and begins)) and (part.stop == len(wanted) or (timed and ends))
+        return bool(there) and whole and wanted[part] == there[part.start + shift : part.stop + shift]
 
-    places = [place for place in range(len(there) + 1) if fits(place)]
-    if len(places) != 1:
-        return Cut(refused="move_repeated", rows=places[-1] - places[0]) if places else _explain(before, after, there)
-    (place,) = places
+    places = [place for place in range(1 - len(after), len(there) + len(before)) if fits(place)]
+    if len(places) > 1:
+        return Cut(refused="move_repeated", rows=places[-1] - places[0])
+    if not places or not 0 <= (place := places[0]) <= len(there):
+        return _explain(before, after, there)
     if not before and old[1][0].offset > end:
         return Cut(refused="move_expired", rows=old[1][0].offset - end)
     if not before and end == 0 and place:
         return Cut(refused="move_differs", rows=place)
-    right = min(len(there) - place, len(after))
-    offset = new[place - 1].offset + 1 if place else new[0].offset
-    return Cut(offset, min(place, len(before)) + right, len(after) - right, timed)
+    if again := sum(key in {*before} - {*after} for key in there[place:]):
+        return Cut(refused="move_again", rows=again)
+    offset, part = new[place - 1].offset + 1 if place else new[0].offset, overlap(place)
+    return Cut(offset, part.stop - part.start, len(wanted) - part.stop, timed)
 
 
 def _explain(before: list[Key], after: list[Key], there: list[Key]) -> Cut:

@@ -4,11 +4,35 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
+from tests.support.services.maven import jars
+from tests.support.services.process import running
+
 PARTITIONS = 2
+_MIRROR = """clusters=old,new
+old.bootstrap.servers={old}
+new.bootstrap.servers={new}
+old->new.enabled=true
+old->new.topics={topic}
+old->new.offset.lag.max=10
+new->old.enabled=false
+replication.factor=1
+checkpoints.topic.replication.factor=1
+heartbeats.topic.replication.factor=1
+offset-syncs.topic.replication.factor=1
+offset.storage.replication.factor=1
+status.storage.replication.factor=1
+config.storage.replication.factor=1
+offset.storage.partitions=1
+status.storage.partitions=1
+emit.heartbeats.enabled=false
+sync.topic.acls.enabled=false
+refresh.topics.interval.seconds=3
+"""
 BEGAN_MS = int(time.time() * 1000) - 3_600_000
 Sent = tuple[str, int]  # a value, and its partition
 
@@ -26,6 +50,7 @@ class Clusters:
     config: dict[str, str] = field(default_factory=dict)  # of the copy
     used: tuple[int, ...] = tuple(range(PARTITIONS))  # partitions that get records
     equal: bool = False  # records that nothing tells apart
+    at_once: bool = False  # all have one timestamp
 
     def __post_init__(self) -> None:
         self.name = f"{self.name.replace(' ', '-')}-{uuid4().hex[:8]}"
@@ -45,7 +70,8 @@ class Clusters:
         """Remove a topic, so that it can be made again."""
         from confluent_kafka.admin import AdminClient
 
-        for future in AdminClient({"bootstrap.servers": servers}).delete_topics([topic]).values():
+        admin = AdminClient({"bootstrap.servers": servers})
+        for future in admin.delete_topics([topic]).values():
             future.result(30)
         time.sleep(1)
 
@@ -54,8 +80,9 @@ class Clusters:
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import AdminClient
 
+        admin = AdminClient({"bootstrap.servers": self.old})
         parts = [TopicPartition(self.name, partition, offset) for partition in self.used]
-        for future in AdminClient({"bootstrap.servers": self.old}).delete_records(parts).values():
+        for future in admin.delete_records(parts).values():
             future.result(30)
 
     def send(
@@ -84,7 +111,7 @@ class Clusters:
                     key="equal" if self.equal else key.format(number),
                     value=value,
                     partition=partition,
-                    timestamp=BEGAN_MS + (0 if self.equal else 1000 * int(number)),
+                    timestamp=BEGAN_MS + (0 if self.equal or self.at_once else 1000 * int(number)),
                     headers=[("trace", b"" if self.equal else str(number).encode())],
                 )
                 if not aborted and not servers:
@@ -117,6 +144,19 @@ class Clusters:
                         headers=message.headers(),
                     )
             producer.flush()
+
+    def run_mirror_maker(self, folder: Path) -> None:
+        """Copy all there is with Kafka's own MirrorMaker, which also writes its topic of offsets."""
+        file = folder / "mirror.properties"
+        file.write_text(_MIRROR.format(old=self.old, new=self.new, topic=self.name))
+        java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars('kafka-mirror')}/*"]
+        wanted = [len(self.read(self.old, self.name, part)) for part in self.used]
+
+        def done() -> bool:
+            return [len(self.read(self.new, self.copy, part)) for part in self.used] == wanted
+
+        with running([*java, "org.apache.kafka.connect.mirror.MirrorMaker", file], folder, done):
+            time.sleep(3)  # until it has written the offsets
 
     def read(self, servers: str, topic: str, partition: int, start: int = 0, isolation: str = "read_committed") -> Any:
         """Read a partition to its end."""
