@@ -156,16 +156,18 @@ def move(
     change: change_options.ChangeOptions,
     source: SourceOption = None,
     from_options: Annotated[
-        list[str] | None, typer.Option("--from-options", "--from", metavar="KEY=VALUE", help="Reach the old cluster.")
+        list[str] | None,
+        typer.Option("--from-options", "--from", metavar="K=V", help="Old cluster: bootstrap=HOST:PORT."),
     ] = None,
     to_options: Annotated[
-        list[str] | None, typer.Option("--to-options", "--to", metavar="KEY=VALUE", help="Reach the new cluster.")
+        list[str] | None,
+        typer.Option("--to-options", "--to", metavar="K=V", help="New cluster; secrets as @FILE, env:NAME."),
     ] = None,
     topic: TopicOption = None,
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
 ) -> None:
-    """Continue on another Kafka cluster, after the last record that was read.
+    """Continue on another Kafka cluster, after the last read record.
 
     Finds the place by comparing records of both clusters; refuses where none is exact. Prints a plan; changes nothing
     without --apply.
