@@ -134,6 +134,8 @@ def find_cut(
     if again := sum(key in {*before} - {*after} for key in there[place:]):
         return Cut(refused="move_again", rows=again)
     offset, part = new[place - 1].offset + 1 if place else new[0].offset, overlap(place)
+    if not any(wanted.count(key) == there.count(key) == 1 for key in wanted[part]):
+        return Cut(refused="move_repeated", rows=len(there))
     return Cut(offset, part.stop - part.start, len(wanted) - part.stop, timed)
 
 
