@@ -4,7 +4,6 @@ A plan of ``ckpt offsets set``, whose offsets come from comparing both clusters.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -31,7 +30,7 @@ from ckpt.storage import Storage
 from ckpt.texts import plural
 from ckpt.versions import Spark
 
-_SLACK, _WINDOW = 1_000, 20_000  # offsets before the place of a timestamp, and records from there on, to be searched
+_SLACK, _WINDOW = 1_000, 10_000  # offsets before the place of a timestamp, and records from there on, to be searched
 _NAMED = 5  # partitions of which a refusal says why
 
 
@@ -111,40 +110,38 @@ def _find_end(
     if names.keys() - topics.keys() or len({*topics.values()}) < len(topics):
         raise UsageError.of("{--topic}: give each of {names} another name", names=one_line(", ".join(topics)))
     places = {part: (topics[part[0]], part[1]) for part in ends}
-    with _connect("from_options", request.options) as old, _connect("to_options", to_options) as new:
-        now = ask_kafka(request)
-        if isinstance(now, NotAsked):
-            raise NoWay(now.reason)
-        _check_topics(ends, now, new.describe_topics(topics.values()), topics)
-        first, last = (new.find_offsets(places.values(), at) for at in ("earliest", "latest"))
-        list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])
+    old, new = _connect("from_options", request.options), _connect("to_options", to_options)
+    now = ask_kafka(request)
+    if isinstance(now, NotAsked):
+        raise NoWay(now.reason)
+    _check_topics(ends, now, new.describe_topics(topics.values()), topics)
+    first, last = (new.find_offsets(places.values(), at) for at in ("earliest", "latest"))
+    list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])
 
-        def find(part: Part, end: int) -> Cut:
-            before, after = old.read_around(part, end, now.partitions[part].earliest)
-            place, begin, rows = places[part], first[places[part]], last[places[part]] - first[places[part]]
-            if not before and (end == 0 or not after) and not (rows and (end or after)):
-                return Cut(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
-            if not before and not after:
-                return Cut(refused="move_nothing_left", rows=rows)
+    def find(part: Part, end: int) -> Cut:
+        before, after = old.read_around(part, end, now.partitions[part].earliest)
+        place, begin, rows = places[part], first[places[part]], last[places[part]] - first[places[part]]
+        if not before and (end == 0 or not after) and not (rows and (end or after)):
+            return Cut(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
+        if not before and not after:
+            return Cut(refused="move_nothing_left", rows=rows)
 
-            def search(start: int) -> Cut:
-                records = list(islice(new.read(place, max(start, begin)), _WINDOW))
-                cut = find_cut(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
-                later = sum(record.offset >= cut.offset for record in records)
-                gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
-                unsure = not cut.refused and gap and later and old.is_compacted(part[0])
-                return Cut(refused="move_differs", rows=later) if unsure else cut
+        def search(start: int) -> Cut:
+            records = list(islice(new.read(place, max(start, begin)), _WINDOW))
+            cut = find_cut(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
+            later = sum(record.offset >= cut.offset for record in records)
+            gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
+            unsure = not cut.refused and gap and later and old.is_compacted(part[0])
+            return Cut(refused="move_differs", rows=later) if unsure else cut
 
-            known = before or after
-            at = new.find_offsets([place], max(record.timestamp_ms for record in known))[place]
-            cut = search((last[place] if at < 0 else at) - _SLACK if end else 0)
-            hints = (
-                (copy for of, at, copy in list_syncs() if of == part and at <= known[0].offset) if cut.refused else ()
-            )
-            hinted = search(hint) if (hint := max(hints, default=None)) is not None else cut
-            return cut if hinted.refused else hinted
+        known = before or after
+        at = new.find_offsets([place], max(record.timestamp_ms for record in known))[place]
+        cut = search((last[place] if at < 0 else at) - _SLACK if end else 0)
+        hints = (copy for of, at, copy in list_syncs() if of == part and at <= known[0].offset) if cut.refused else ()
+        hinted = search(hint) if (hint := max(hints, default=None)) is not None else cut
+        return cut if hinted.refused else hinted
 
-        cuts = {part: find(part, end) for part, end in ends.items()}
+    cuts = {part: find(part, end) for part, end in ends.items()}
     if refused := [part for part, cut in cuts.items() if cut.refused]:
         shown = ((cuts[part], list_parts([part])) for part in refused[:_NAMED])
         why = (BOOK.text(cut.refused, name=name, rows=plural(cut.rows, "row")) for cut, name in shown)
@@ -154,9 +151,9 @@ def _find_end(
     return RequestedEnd(new_end, said=tuple(said), renamed=topics)
 
 
-def _connect(name: str, options: Mapping[str, str]) -> closing[RecordReader]:
+def _connect(name: str, options: Mapping[str, str]) -> RecordReader:
     try:
-        return closing(RecordReader(options))
+        return RecordReader(options)
     except UsageError as error:  # which names the option of all other commands
         parts = (Option(name) if part == Option("source_options") else part for part in error.words.parts)
         raise UsageError(Words(tuple(parts))) from None

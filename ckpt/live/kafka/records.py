@@ -7,7 +7,7 @@ of the query surround it there too, and no other place.
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice, takewhile
@@ -41,10 +41,9 @@ class RecordReader(Client):
         settings = translate_options(options)
         super().__init__(settings)
         settings |= {"group.id": "ckpt", "enable.auto.commit": "false", "enable.partition.eof": "true"}
+        settings |= {"auto.offset.reset": "error", "fetch.wait.max.ms": "50", "queued.max.messages.kbytes": "16384"}
         settings["isolation.level"] = options.get("kafka.isolation.level", "read_uncommitted")  # as Java, so Spark
-        own = {**settings, "queued.max.messages.kbytes": 16_384, "error_cb": self._errors.append}
-        self._consumer = self.library.Consumer(own, logger=self.silent)
-        self.close = self._consumer.close
+        self._settings = {**settings, "error_cb": self._errors.append}
 
     def read(self, part: Part, start: int) -> Iterator[Record]:
         """Yield the records of a partition from an offset on."""
@@ -79,14 +78,16 @@ class RecordReader(Client):
                     yield (name.decode(), number), *struct.unpack(">qq", message.value())
 
     def _consume(self, part: Part, start: int) -> Iterator[Any]:
-        self._consumer.assign([self.library.TopicPartition(*part, start)])
-        while (message := self._consumer.poll(PATIENCE_S)) is not None:
-            if (error := message.error()) is None:
-                yield message
-            elif error.name() == "_PARTITION_EOF":
-                return
-            else:
-                raise self.build_error(self.library.KafkaException(error), f"{one_line(part[0])}/{part[1]}: ")
+        """Yield messages to the end; a consumer that is assigned a partition again may leave out what is there."""
+        with closing(self.library.Consumer(self._settings, logger=self.silent)) as consumer:
+            consumer.assign([self.library.TopicPartition(*part, start)])
+            while (message := consumer.poll(PATIENCE_S)) is not None:
+                if (error := message.error()) is None:
+                    yield message
+                elif error.name() == "_PARTITION_EOF":
+                    return
+                else:
+                    raise self.build_error(self.library.KafkaException(error), f"{one_line(part[0])}/{part[1]}: ")
         raise self.build_error(None)
 
 
@@ -131,7 +132,8 @@ def find_cut(
         return Cut(refused="move_expired", rows=old[1][0].offset - end)
     if not before and end == 0 and place:
         return Cut(refused="move_differs", rows=place)
-    if again := sum(key in {*before} - {*after} for key in there[place:]):
+    read = {*before} - {*after}
+    if again := sum(key in read for key in there[place:]):
         return Cut(refused="move_again", rows=again)
     offset, part = new[place - 1].offset + 1 if place else new[0].offset, overlap(place)
     if not any(wanted.count(key) == there.count(key) == 1 for key in wanted[part]):
@@ -141,14 +143,14 @@ def find_cut(
 
 def _explain(before: list[Key], after: list[Key], there: list[Key]) -> Cut:
     """Say why no place is exact: records are not there yet, or one side has some that the other does not have."""
-    known = {*there}
-    places = [place for place, key in enumerate(there) if key in {*before, *after}]
+    known, wanted = {*there}, {*before, *after}
+    places = [place for place, key in enumerate(there) if key in wanted]
     later = there[places[-1] + 1 :] if places else there
     if before and not known & {before[-1], *after} and all(ms <= before[-1][1] for _, ms in later):
         missing = next((count for count, key in enumerate(reversed(before)) if key in known), len(before))
         return Cut(refused="move_lags", rows=missing)
     if not places:
         return Cut(refused="move_not_found")
-    differ = places[-1] - places[0] + 1 - len(places) + sum(key not in known for key in (*before, *after))
+    differ = places[-1] - places[0] + 1 - len(places) + len(wanted - known)
     again = len(places) - len({there[place] for place in places})
     return Cut(refused="move_differs", rows=differ) if differ else Cut(refused="move_repeated", rows=again)
