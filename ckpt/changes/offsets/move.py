@@ -109,25 +109,25 @@ def _find_end(
     topics = {topic: names.get(topic, topic) for topic, _ in ends}
     if names.keys() - topics.keys() or len({*topics.values()}) < len(topics):
         raise UsageError.of("{--topic}: give each of {names} another name", names=one_line(", ".join(topics)))
-    places = {part: (topics[part[0]], part[1]) for part in ends}
+    new_parts = {part: (topics[part[0]], part[1]) for part in ends}
     old, new = _connect("from_options", request.options), _connect("to_options", to_options)
     now = ask_kafka(request)
     if isinstance(now, NotAsked):
         raise NoWay(now.reason)
     _check_topics(ends, now, new.describe_topics(topics.values()), topics)
-    first, last = (new.find_offsets(places.values(), at) for at in ("earliest", "latest"))
+    first, last = (new.find_offsets(new_parts.values(), at) for at in ("earliest", "latest"))
     list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])
 
     def find(part: Part, end: int) -> Cut:
         before, after = old.read_around(part, end, now.partitions[part].earliest)
-        place, begin, rows = places[part], first[places[part]], last[places[part]] - first[places[part]]
+        new_part, begin, rows = new_parts[part], first[new_parts[part]], last[new_parts[part]] - first[new_parts[part]]
         if not before and (end == 0 or not after) and not (rows and (end or after)):
             return Cut(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
         if not before and not after:
             return Cut(refused="move_nothing_left", rows=rows)
 
         def search(start: int) -> Cut:
-            records = list(islice(new.read(place, max(start, begin)), _WINDOW))
+            records = list(islice(new.read(new_part, max(start, begin)), _WINDOW))
             cut = find_cut(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
             later = sum(record.offset >= cut.offset for record in records)
             gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
@@ -135,8 +135,8 @@ def _find_end(
             return Cut(refused="move_differs", rows=later) if unsure else cut
 
         known = before or after
-        at = new.find_offsets([place], max(record.timestamp_ms for record in known))[place]
-        cut = search((last[place] if at < 0 else at) - _SLACK if end else 0)
+        at = new.find_offsets([new_part], max(record.timestamp_ms for record in known))[new_part]
+        cut = search((last[new_part] if at < 0 else at) - _SLACK if end else 0)
         hints = (copy for of, at, copy in list_syncs() if of == part and at <= known[0].offset) if cut.refused else ()
         hinted = search(hint) if (hint := max(hints, default=None)) is not None else cut
         return cut if hinted.refused else hinted
@@ -146,9 +146,9 @@ def _find_end(
         shown = ((cuts[part], list_parts([part])) for part in refused[:_NAMED])
         why = (BOOK.text(cut.refused, name=name, rows=plural(cut.rows, "row")) for cut, name in shown)
         raise NoWay(join((*why, _count_otherwise(ends, now)), "; "))
-    new_end = write_sorted({places[part]: cut.offset for part, cut in cuts.items()})
-    said = _say(cuts, to_options[SERVERS], request.checkpoint.offsets.latest)
-    return RequestedEnd(new_end, said=tuple(said), renamed=topics)
+    new_end = write_sorted({new_parts[part]: cut.offset for part, cut in cuts.items()})
+    remarks = _say(cuts, to_options[SERVERS], request.checkpoint.offsets.latest)
+    return RequestedEnd(new_end, said=tuple(remarks), renamed=topics)
 
 
 def _connect(name: str, options: Mapping[str, str]) -> RecordReader:

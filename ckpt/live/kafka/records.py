@@ -25,7 +25,7 @@ Key = tuple[bytes, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class HashedRecord:
     """One record of a partition."""
 
     offset: int
@@ -45,16 +45,16 @@ class RecordReader(Client):
         settings["isolation.level"] = options.get("kafka.isolation.level", "read_uncommitted")  # as Java, so Spark
         self._settings = {**settings, "error_cb": self._errors.append}
 
-    def read(self, part: Part, start: int) -> Iterator[Record]:
+    def read(self, part: Part, start: int) -> Iterator[HashedRecord]:
         """Yield the records of a partition from an offset on."""
         for message in self._consume(part, start):
             kind, ms = message.timestamp()
             digest = blake2b(repr((message.key(), message.value(), message.headers() or [])).encode(), digest_size=16)
-            yield Record(message.offset(), digest.digest(), ms, kind == self.library.TIMESTAMP_LOG_APPEND_TIME)
+            yield HashedRecord(message.offset(), digest.digest(), ms, kind == self.library.TIMESTAMP_LOG_APPEND_TIME)
 
-    def read_around(self, part: Part, end: int, earliest: int) -> tuple[list[Record], list[Record]]:
+    def read_around(self, part: Part, end: int, earliest: int) -> tuple[list[HashedRecord], list[HashedRecord]]:
         """Read the last records below an offset, however far back gaps have put them, and the next ones."""
-        start, before = end, list[Record]()
+        start, before = end, list[HashedRecord]()
         while len(before) < RUN and start > earliest:
             start = max(start - max(end - start, RUN), earliest)
             before = list(takewhile(lambda record: record.offset < end, self.read(part, start)))
@@ -104,7 +104,12 @@ class Cut:
 
 
 def find_cut(
-    end: int, old: tuple[Sequence[Record], Sequence[Record]], new: Sequence[Record], *, begins: bool, ends: bool
+    end: int,
+    old: tuple[Sequence[HashedRecord], Sequence[HashedRecord]],
+    new: Sequence[HashedRecord],
+    *,
+    begins: bool,
+    ends: bool,
 ) -> Cut:
     """Find where a query continues among records of the copy, from those before and after its end.
 
@@ -114,28 +119,28 @@ def find_cut(
     before, after, there = ([(each.digest, each.timestamp_ms * timed) for each in records] for records in (*old, new))
     wanted = [*before, *after]
 
-    def overlap(place: int) -> slice:
+    def overlap(split: int) -> slice:
         """Find which records are compared at a place: as many as both have."""
-        return slice(max(len(before) - place, 0), min(len(before) - place + len(there), len(wanted)))
+        return slice(max(len(before) - split, 0), min(len(before) - split + len(there), len(wanted)))
 
-    def fits(place: int) -> bool:
-        part, shift = overlap(place), place - len(before)
+    def fits(split: int) -> bool:
+        part, shift = overlap(split), split - len(before)
         whole = (part.start == 0 or (timed and begins)) and (part.stop == len(wanted) or (timed and ends))
         return bool(there) and whole and wanted[part] == there[part.start + shift : part.stop + shift]
 
-    places = [place for place in range(1 - len(after), len(there) + len(before)) if fits(place)]
-    if len(places) > 1:
-        return Cut(refused="move_repeated", rows=places[-1] - places[0])
-    if not places or not 0 <= (place := places[0]) <= len(there):
+    splits = [split for split in range(1 - len(after), len(there) + len(before)) if fits(split)]
+    if len(splits) > 1:
+        return Cut(refused="move_repeated", rows=splits[-1] - splits[0])
+    if not splits or not 0 <= (split := splits[0]) <= len(there):
         return _explain(before, after, there)
     if not before and old[1][0].offset > end:
         return Cut(refused="move_expired", rows=old[1][0].offset - end)
-    if not before and end == 0 and place:
-        return Cut(refused="move_differs", rows=place)
+    if not before and end == 0 and split:
+        return Cut(refused="move_differs", rows=split)
     read = {*before} - {*after}
-    if again := sum(key in read for key in there[place:]):
+    if again := sum(key in read for key in there[split:]):
         return Cut(refused="move_again", rows=again)
-    offset, part = new[place - 1].offset + 1 if place else new[0].offset, overlap(place)
+    offset, part = new[split - 1].offset + 1 if split else new[0].offset, overlap(split)
     if not any(wanted.count(key) == there.count(key) == 1 for key in wanted[part]):
         return Cut(refused="move_repeated", rows=len(there))
     return Cut(offset, part.stop - part.start, len(wanted) - part.stop, timed)
@@ -144,13 +149,13 @@ def find_cut(
 def _explain(before: list[Key], after: list[Key], there: list[Key]) -> Cut:
     """Say why no place is exact: records are not there yet, or one side has some that the other does not have."""
     known, wanted = {*there}, {*before, *after}
-    places = [place for place, key in enumerate(there) if key in wanted]
-    later = there[places[-1] + 1 :] if places else there
+    splits = [split for split, key in enumerate(there) if key in wanted]
+    later = there[splits[-1] + 1 :] if splits else there
     if before and not known & {before[-1], *after} and all(ms <= before[-1][1] for _, ms in later):
         missing = next((count for count, key in enumerate(reversed(before)) if key in known), len(before))
         return Cut(refused="move_lags", rows=missing)
-    if not places:
+    if not splits:
         return Cut(refused="move_not_found")
-    differ = places[-1] - places[0] + 1 - len(places) + len(wanted - known)
-    again = len(places) - len({there[place] for place in places})
+    differ = splits[-1] - splits[0] + 1 - len(splits) + len(wanted - known)
+    again = len(splits) - len({there[split] for split in splits})
     return Cut(refused="move_differs", rows=differ) if differ else Cut(refused="move_repeated", rows=again)

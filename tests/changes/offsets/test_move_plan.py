@@ -13,7 +13,7 @@ import pytest
 import ckpt
 from ckpt.errors import UsageError
 from ckpt.live.kafka.options import translate_options
-from ckpt.live.kafka.records import RUN, Record
+from ckpt.live.kafka.records import RUN, HashedRecord
 from ckpt.live.records import KafkaNow, Part, PartitionNow, TopicNow, Younger
 from tests.changes.applying import facts
 from tests.commands import contract
@@ -55,11 +55,11 @@ class Cluster:
             }
         return {part: getattr(self.now(part), at) for part in parts}
 
-    def read(self, part: Part, start: int) -> Iterator[Record]:
+    def read(self, part: Part, start: int) -> Iterator[HashedRecord]:
         records = self.parts[part].items()
-        yield from (Record(offset, str(number).encode(), number) for offset, number in records if offset >= start)
+        yield from (HashedRecord(offset, str(number).encode(), number) for offset, number in records if offset >= start)
 
-    def read_around(self, part: Part, end: int, earliest: int) -> tuple[list[Record], list[Record]]:
+    def read_around(self, part: Part, end: int, earliest: int) -> tuple[list[HashedRecord], list[HashedRecord]]:
         before = [record for record in self.read(part, earliest) if record.offset < end]
         return before[-RUN:], list(islice(self.read(part, end), RUN))
 

@@ -6,28 +6,28 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ckpt.live.kafka.records import RUN, Cut, Record, find_cut
+from ckpt.live.kafka.records import RUN, Cut, HashedRecord, find_cut
 
 
 @dataclass(frozen=True)
 class Copied:
     """A record of a copy, and which of the old partition it is."""
 
-    record: Record
+    record: HashedRecord
     of: int | None  # None: of another producer
 
 
-def record(offset: int, value: int, *, appended: bool = False) -> Record:
-    return Record(offset, f"{value}".encode(), 0 if value < 0 else 1000 * value, appended)
+def record(offset: int, value: int, *, appended: bool = False) -> HashedRecord:
+    return HashedRecord(offset, f"{value}".encode(), 0 if value < 0 else 1000 * value, appended)
 
 
-def around(old: Sequence[Record], end: int) -> tuple[list[Record], list[Record]]:
+def around(old: Sequence[HashedRecord], end: int) -> tuple[list[HashedRecord], list[HashedRecord]]:
     before, after = ([each for each in old if (each.offset < end) is side] for side in (True, False))
     return before[-RUN:], after[:RUN]
 
 
 @st.composite
-def partitions(draw: st.DrawFn) -> tuple[list[Record], int, list[Copied]]:
+def partitions(draw: st.DrawFn) -> tuple[list[HashedRecord], int, list[Copied]]:
     """An old partition, the end of a query, and a copy: it begins later, lags, lacks records, has some again."""
     count = draw(st.integers(1, 90))
     distinct = draw(st.sampled_from([1, 3, 7, 1000, 1000, 1000]))
@@ -57,7 +57,7 @@ def partitions(draw: st.DrawFn) -> tuple[list[Record], int, list[Copied]]:
 
 @settings(max_examples=600)
 @given(partitions())
-def test_no_row_comes_twice_or_never_where_a_place_is_exact(case: tuple[list[Record], int, list[Copied]]) -> None:
+def test_no_row_comes_twice_or_never_where_a_place_is_exact(case: tuple[list[HashedRecord], int, list[Copied]]) -> None:
     old, end, new = case
     found = find_cut(end, around(old, end), [each.record for each in new], begins=True, ends=True)
     if found.refused:
@@ -90,7 +90,7 @@ def test_a_whole_copy_has_an_exact_place(count: int, data: st.DataObject) -> Non
 OLD = [record(offset, offset) for offset in range(60)]
 
 
-def copy(*values: int) -> list[Record]:
+def copy(*values: int) -> list[HashedRecord]:
     return [record(100 + number, value) for number, value in enumerate(values)]
 
 
@@ -107,7 +107,7 @@ def copy(*values: int) -> list[Record]:
         (0, copy(99, *range(60)), "move_differs", 1),
     ],
 )
-def test_why_no_place_is_exact(end: int, new: list[Record], why: str, rows: int) -> None:
+def test_why_no_place_is_exact(end: int, new: list[HashedRecord], why: str, rows: int) -> None:
     found = find_cut(end, around(OLD, end), new, begins=True, ends=True)
     assert (found.refused, found.rows) == (why, rows)
 
@@ -124,7 +124,7 @@ def test_equal_records_are_not_told_apart() -> None:
 
 
 def test_timestamps_of_the_broker_are_not_compared() -> None:
-    new = [Record(each.offset + 3, each.digest, 1, appended=True) for each in OLD]
+    new = [HashedRecord(each.offset + 3, each.digest, 1, appended=True) for each in OLD]
     assert find_cut(30, around(OLD, 30), new, begins=True, ends=True) == Cut(33, 40, timed=False)
     part = find_cut(30, around(OLD, 30), new[25:], begins=True, ends=True)  # too few records prove nothing without them
     assert part.refused == "move_differs"
