@@ -116,7 +116,7 @@ def _find_end(
         raise NoWay(now.reason)
     _check_topics(ends, now, new.describe_topics(topics.values()), topics)
     first, last = (new.find_offsets(new_parts.values(), at) for at in ("earliest", "latest"))
-    list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])
+    list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])  # only once one is needed
 
     def find(part: Part, end: int) -> Cut:
         before, after = old.read_around(part, end, now.partitions[part].earliest)
@@ -137,8 +137,10 @@ def _find_end(
         known = before or after
         at = new.find_offsets([new_part], max(record.timestamp_ms for record in known))[new_part]
         cut = search((last[new_part] if at < 0 else at) - _SLACK if end else 0)
-        hints = (copy for of, at, copy in list_syncs() if of == part and at <= known[0].offset) if cut.refused else ()
-        hinted = search(hint) if (hint := max(hints, default=None)) is not None else cut
+        if not cut.refused:
+            return cut
+        hints = [(abs(at - end), copy - max(at - known[0].offset, 0)) for of, at, copy in list_syncs() if of == part]
+        hinted = search(min(hints)[1] - _SLACK) if hints else cut
         return cut if hinted.refused else hinted
 
     cuts = {part: find(part, end) for part, end in ends.items()}

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
+from ckpt.live.kafka.records import RecordReader
 from tests.support.services.maven import jars
 from tests.support.services.process import running
 
@@ -19,6 +20,7 @@ new.bootstrap.servers={new}
 old->new.enabled=true
 old->new.topics={topic}
 old->new.offset.lag.max=10
+offset.flush.interval.ms=1000
 new->old.enabled=false
 replication.factor=1
 checkpoints.topic.replication.factor=1
@@ -153,10 +155,12 @@ class Clusters:
         wanted = [len(self.read(self.old, self.name, part)) for part in self.used]
 
         def done() -> bool:
-            return [len(self.read(self.new, self.copy, part)) for part in self.used] == wanted
+            synced = {part for part, *_ in RecordReader({"kafka.bootstrap.servers": self.old}).read_syncs()}
+            copied = [len(self.read(self.new, self.copy, part)) for part in self.used]
+            return copied == wanted and {(self.name, part) for part in self.used} <= synced
 
         with running([*java, "org.apache.kafka.connect.mirror.MirrorMaker", file], folder, done):
-            time.sleep(3)  # until it has written the offsets
+            time.sleep(3)  # until it has written the newest offsets
 
     def read(self, servers: str, topic: str, partition: int, start: int = 0, isolation: str = "read_committed") -> Any:
         """Read a partition to its end."""

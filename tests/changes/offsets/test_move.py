@@ -241,8 +241,8 @@ def test_each_record_comes_once_where_the_plan_is_exact(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prepare, refused = CASES[name]
-    for limit in ("_SLACK", "_WINDOW"):
-        monkeypatch.setattr(f"ckpt.changes.offsets.move.{limit}", 150)
+    monkeypatch.setattr("ckpt.changes.offsets.move._SLACK", 20)
+    monkeypatch.setattr("ckpt.changes.offsets.move._WINDOW", 150)
     moving = Moving(spark, tmp_path / "ck", Clusters(kafka, other, name))
     prepare(moving)
     clusters = moving.clusters

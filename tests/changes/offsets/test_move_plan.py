@@ -138,14 +138,14 @@ def test_secrets_are_not_shown(clusters: Any, ckpt: Ckpt, monkeypatch: pytest.Mo
 
 
 def test_a_hint_of_mirror_maker_shows_where_to_look(clusters: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ckpt.changes.offsets.move._WINDOW", 60)
-    monkeypatch.setattr("ckpt.changes.offsets.move._SLACK", 40)
+    monkeypatch.setattr("ckpt.changes.offsets.move._WINDOW", 70)
+    monkeypatch.setattr("ckpt.changes.offsets.move._SLACK", 20)
     old, new = Cluster(whole(70)), Cluster({part: dict.fromkeys(range(500), 90) for part in whole(0)})
     for records in new.parts.values():
         records.update({at + 400: at for at in range(70)})  # type: ignore[attr-defined]
     clusters(old, new)
     assert ckpt.offsets_move(SAMPLE, from_options=FROM, to_options=TO).plan.refused
-    old.syncs = ((("orders", 0), 20, 420), (("orders", 1), 10, 410), (("orders", 1), 60, 460))
+    old.syncs = ((("orders", 0), 45, 445), (("orders", 1), 10, 410), (("orders", 1), 60, 460))
     plan, _ = ckpt.offsets_move(SAMPLE, from_options=FROM, to_options=TO)
     assert plan.moved[0].new.value == {"orders": {"0": 451, "1": 449}}
 
