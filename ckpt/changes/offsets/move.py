@@ -97,7 +97,11 @@ def offsets_move(
 
     def plan(storage: Storage) -> MovePlan:
         planned = plan_offsets(MovePlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
-        return replace(planned, why=f"{planned.why}, also on the new cluster") if planned.why else planned
+        return (
+            replace(planned, why=f"{planned.why}, also on the new cluster: start the query on it")
+            if planned.why
+            else planned
+        )
 
     return run_change(MovePlan, plan, uri, storage_options, sparks, **how)
 

@@ -195,7 +195,7 @@ def one_partition(moving: Moving) -> None:
 
 CASES: dict[str, tuple[Callable[[Moving], None], str]] = {
     "mirrored": (copied, ""),
-    "lags": (partial(copied, end=23), "the last 7 rows that the query has read are not on the new cluster yet"),
+    "lags": (partial(copied, end=23), "the mirror has not yet copied the last 7 rows that the query has read"),
     "lags behind the cut": (lags_behind_the_cut, ""),
     "transactions": (in_transactions, ""),
     "transactions read uncommitted": (

@@ -120,7 +120,10 @@ def test_the_plan_continues_after_the_last_record(clusters: Any, ckpt: Ckpt, cop
 def test_equal_offsets_need_no_change(clusters: Any) -> None:
     clusters(Cluster(whole(70)), Cluster(whole(70)))
     plan, _ = ckpt.offsets_move(SAMPLE, from_options=FROM, to_options=TO)
-    assert (plan.needed, plan.why) == (False, "batch 5 already ends there, also on the new cluster")
+    assert (plan.needed, plan.why) == (
+        False,
+        "batch 5 already ends there, also on the new cluster: start the query on it",
+    )
 
 
 def test_secrets_are_not_shown(clusters: Any, ckpt: Ckpt, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +165,7 @@ THREE = {**whole(70), ("orders", 2): {}}
         (Cluster(whole(70)), Cluster(THREE), {}, "orders has 2 partitions, but orders of the new cluster has 3"),
         (Cluster(whole(70)), Cluster(THREE), {}, COUNTS),
         (Cluster(whole(40)), Cluster(whole(70)), {}, "it was recreated or has lost rows"),
-        (Cluster(whole(70)), Cluster(whole(48)), {}, "orders/0: the last 3 rows that the query has read are not on"),
+        (Cluster(whole(70)), Cluster(whole(48)), {}, "orders/0: the mirror has not yet copied the last 3 rows that"),
         (Cluster(whole(70)), Cluster(whole(48)), {}, COUNTS),
         (Cluster(whole(0), 51), Cluster(whole(70)), {}, "no record left to compare, and 70 rows on the new cluster"),
     ],
