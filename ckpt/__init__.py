@@ -10,7 +10,7 @@ Read state       state_show, state_count, state_diff, state_keys, state_history,
   without Spark  read_state_arrow, read_state_batches
   with Spark     read_state, read_changes, read_initial_state
 Repair           repair, repair_async, rewind, skip, relocate, prune
-  offsets        offsets_show, offsets_set, offsets_export, offsets_import, offsets_commit
+  offsets        offsets_show, offsets_set, offsets_export, offsets_import, offsets_move, offsets_commit
 New checkpoints  copy, rewrite, merge, split, import_state, write_state
 New queries      rehearse, evolve, handoff, migrate_changelog, migrate_provider, migrate_real_time,
                  migrate_transform_with_state

@@ -13,6 +13,7 @@ from ckpt.changes.offsets.exchange import (
     offsets_import as offsets_import,
     offsets_show as offsets_show,
 )
+from ckpt.changes.offsets.move import offsets_move as offsets_move
 from ckpt.changes.offsets.plan import offsets_set as offsets_set
 from ckpt.changes.prune.plan import prune as prune
 from ckpt.changes.relocate.plan import relocate as relocate

@@ -6,6 +6,7 @@ from ckpt.changes.fixes.repair import Fix as Fix, FixName as FixName, RepairPlan
 from ckpt.changes.fixes.repair_async import AsyncRepairPlan as AsyncRepairPlan, Strategy as Strategy
 from ckpt.changes.offsets.commit import CommittedGroup as CommittedGroup, OffsetsCommit as OffsetsCommit
 from ckpt.changes.offsets.exchange import ImportPlan as ImportPlan, Positions as Positions
+from ckpt.changes.offsets.move import MovePlan as MovePlan
 from ckpt.changes.offsets.plan import OffsetsPlan as OffsetsPlan
 from ckpt.changes.prune.plan import Pruned as Pruned, PrunePlan as PrunePlan
 from ckpt.changes.relocate.plan import RelocationPlan as RelocationPlan

@@ -1,15 +1,17 @@
 """ckpt offsets: a group of commands about the positions of a query's sources."""
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ckpt.advice import call
 from ckpt.changes.offsets.commit import offsets_commit
 from ckpt.changes.offsets.exchange import offsets_export, offsets_import, offsets_show
+from ckpt.changes.offsets.move import offsets_move
 from ckpt.changes.offsets.plan import offsets_set
 from ckpt.errors import CkptError, UsageError
+from ckpt.live.kafka.options import SERVERS
 from ckpt.live.kind import source_options
 from ckpt.storage.local import read_text
 
@@ -19,6 +21,8 @@ from .render.offsets import OffsetsCommitReport, OffsetsExportReport, OffsetsRep
 from .report import Output, complain, emit, show as show_report
 from .watching import bar, interruptible
 
+SourceOption = Annotated[int | None, typer.Option(min=0, metavar="I", help="The source, if there are several.")]
+TopicOption = Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="A renamed topic; repeatable.")]
 ExpectBatchOption = Annotated[
     int | None, typer.Option("--expect-batch", min=0, metavar="N", help="Refuse if N is not the latest batch.")
 ]
@@ -47,7 +51,7 @@ def set_command(
     checkpoint: options.CheckpointArg,
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
-    source: Annotated[int | None, typer.Option(min=0, metavar="I", help="The source, if there are several.")] = None,
+    source: SourceOption = None,
     to: Annotated[
         str | None, typer.Option(metavar="JSON|PLACE", help="An offset, @FILE, earliest, latest, a time, -2h.")
     ] = None,
@@ -119,7 +123,7 @@ def import_command(
     accepted: change_options.AcceptOptions,
     change: change_options.ChangeOptions,
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="A document from `offsets export`.")] = None,
-    topic: Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="A renamed topic; repeatable.")] = None,
+    topic: TopicOption = None,
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
 ) -> None:
@@ -145,6 +149,48 @@ def import_command(
     )
     typed = call("offsets_import", *filter(None, (file,))).but(topic=tuple(topic) if topic else None)
     emit(OffsetsReport(plan, receipt, typed, backup=change.backup), change.output)
+
+
+def move(
+    checkpoint: options.CheckpointArg,
+    change: change_options.ChangeOptions,
+    source: SourceOption = None,
+    from_options: Annotated[
+        list[str] | None,
+        typer.Option("--from-options", "--from", metavar="K=V", help="Old cluster: bootstrap=HOST:PORT."),
+    ] = None,
+    to_options: Annotated[
+        list[str] | None,
+        typer.Option("--to-options", "--to", metavar="K=V", help="New cluster; secrets as @FILE, env:NAME."),
+    ] = None,
+    topic: TopicOption = None,
+    expect_batch: ExpectBatchOption = None,
+    spark: options.SparkOption = None,
+) -> None:
+    """Continue on another Kafka cluster, after the last read record.
+
+    Finds the place by comparing records of both clusters; refuses where none is exact. Prints a plan; changes nothing
+    without --apply.
+
+    Examples:
+    ckpt offsets move /cp/orders --from bootstrap=old:9092 --to bootstrap=new:9092
+    ckpt offsets move /cp/orders --from bootstrap=old:9092 --to bootstrap=new:9092 --topic orders=old.orders --apply
+
+    Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
+    """
+    typed: dict[str, Any] = {"source": source, "from_options": from_options, "to_options": to_options, "topic": topic}
+    plan, receipt = offsets_move(
+        checkpoint,
+        storage_options=change.storage_options,
+        source=source,
+        from_options=_reader_options("from_options", from_options),
+        to_options=_reader_options("to_options", to_options),
+        topic=options.pairs("topic", topic, once=True),
+        expect_batch=expect_batch,
+        spark=spark or (),
+        **change.how({**typed, "expect_batch": expect_batch}),
+    )
+    emit(OffsetsReport(plan, receipt, call("offsets_move").but(**typed), backup=change.backup), change.output)
 
 
 def commit(
@@ -188,6 +234,13 @@ def commit(
         time.sleep(watch)
 
 
+def _reader_options(name: str, words: list[str] | None) -> dict[str, str]:
+    """The options of a reader, with the secrets that they name; `bootstrap` names its brokers. Raises UsageError."""
+    named = options.pairs(name, words, once=True)
+    full = {SERVERS if key == "bootstrap" else key: value for key, value in named.items()}
+    return source_options([f"0.{key}={value}" for key, value in full.items()]).get(0, {})
+
+
 def _read(text: str) -> str:
     """Text as typed, or the content of the file that `@FILE` names. Raises UsageError."""
     if not text.startswith("@"):
@@ -201,5 +254,12 @@ def _read(text: str) -> str:
 
 offsets = CommandGroup(
     "Change the next batch's start or topic; show lag.",
-    {"show": show, "set": set_command, "export": export_command, "import": import_command, "commit": commit},
+    {
+        "show": show,
+        "set": set_command,
+        "export": export_command,
+        "import": import_command,
+        "move": move,
+        "commit": commit,
+    },
 )

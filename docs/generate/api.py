@@ -47,6 +47,7 @@ CALLS = {
         "offsets_set",
         "offsets_export",
         "offsets_import",
+        "offsets_move",
         "offsets_commit",
         "relocate",
         "prune",

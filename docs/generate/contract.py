@@ -24,6 +24,7 @@ DOCUMENTS = {
     "prune": ("pruning", "PruneDocument"),
     "offsets set": ("offsets", "OffsetsDocument"),
     "offsets import": ("offsets", "OffsetsDocument"),
+    "offsets move": ("offsets", "OffsetsDocument"),
     "offsets commit": ("offsets", "OffsetsCommitDocument"),
     "explain": ("explain", "ExplanationDocument"),
     "preflight": ("preflight", "PreflightDocument"),

@@ -306,6 +306,6 @@ def test_a_part_of_a_document_is_a_value_too() -> None:
 
 
 def test_every_command_with_a_document_is_compared() -> None:
-    others = {"explain", "import-state", "offsets commit", "merge", "offsets export", "offsets import"}
+    others = {"explain", "import-state", "offsets commit", "merge", "offsets export", "offsets import", "offsets move"}
     compared = {words.partition(" /")[0].partition(" SUMMARIZE")[0] for words in PRINTED.values()}
     assert {*contract.commands()} - others == compared

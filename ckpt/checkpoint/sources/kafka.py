@@ -200,7 +200,7 @@ def _check_named(index: int, old: Set[Partition], to: Set[Partition], left_out: 
 def _warn(old: Set[Partition], to: Set[Partition], new: RequestedEnd) -> Iterator[Words]:
     if not new.said:
         yield BOOK.text("kafka_not_asked")
-    for topic, name in new.renamed.items():
+    for topic, name in new.renamed.items() if not new.said else ():
         yield BOOK.text("kafka_renamed", new=one_line(name), topic=one_line(topic))
     if new.left_out:
         yield BOOK.text("kafka_from_beginning", names=list_parts(sorted(new.left_out)))
