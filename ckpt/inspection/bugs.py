@@ -47,6 +47,9 @@ class Bug:
     several_sources: bool = False
     stateless: bool = False
     nested_state: bool = False  # a column of a value is a struct, an array or a map
+    keys_only: bool = False  # a value has no column
+    key: tuple[str, ...] = ()  # names or types of columns: a key has one of them, or those of two operators if several
+    variable: str = ""  # the kind of a variable of transformWithState
     numbered_folder: bool = False  # whose number is above the next batch, in the log of offsets or of commits
 
     def fixed_for(self, release: str) -> str | None:
@@ -59,6 +62,9 @@ class Bug:
     def can_hit(self, checkpoint: Checkpoint) -> bool:
         """Tell whether a checkpoint has what it needs, as far as files tell."""
         named = [_name(operator) for operator in checkpoint.operators]
+        stores = [store for operator in checkpoint.operators for store in operator.stores]
+        columns = map(_columns_of_keys, checkpoint.operators)
+        kinds = {variable.kind for operator in checkpoint.operators for variable in operator.variables}
         newest = checkpoint.offsets.newest
         return (
             (not self.operators or not set(self.operators).isdisjoint(named))
@@ -66,6 +72,9 @@ class Bug:
             and (not self.several_sources or (newest is not None and len([*offsets_of(newest)]) > 1))
             and (not self.stateless or not named)
             and (not self.nested_state or any(map(is_nested, checkpoint.operators)))
+            and (not self.keys_only or any(not [*named_fields(store.value_schema)] for store in stores))
+            and (not self.key or sum(not keys.isdisjoint(self.key) for keys in columns) > self.several_operators)
+            and (not self.variable or self.variable in kinds)
             and (not self.numbered_folder or _has_numbered_folder(checkpoint))
         )
 
@@ -114,7 +123,14 @@ def is_nested(operator: Operator) -> bool:
 
 def _read(entry: dict[str, Any]) -> Bug:
     ranges = tuple((first, last, fixed) for first, last, fixed in entry["ranges"])
-    return Bug(**{**entry, "ranges": ranges, "operators": tuple(map(OperatorName, entry.get("operators", ())))})
+    operators = tuple(map(OperatorName, entry.get("operators", ())))
+    return Bug(**{**entry, "ranges": ranges, "operators": operators, "key": tuple(entry.get("key", ()))})
+
+
+def _columns_of_keys(operator: Operator) -> set[str]:
+    """Their names and their types."""
+    fields = (field for store in operator.stores for field in named_fields(store.key_schema))
+    return {text for name, kind in fields for text in (name, str(kind))}
 
 
 def _has_numbered_folder(checkpoint: Checkpoint) -> bool:

@@ -11,7 +11,7 @@ If a release was not tested, ckpt says that its bugs are unknown (CKPT487).
 Written by `make docs` from `ckpt/inspection/bugs.toml`.
 Each bug was run on the releases @TRIED.
 It occurred on those under "on", and on no later release of the same minor version.
-Then the query of each bug was continued with the release that fixes the bug, and all later rows were correct.
+Then the query of each bug was continued with the release that fixes the bug: nothing more was lost or changed.
 The table leaves out bugs that could not be reproduced.
 
 | bug | on | fixed in | what happens |
@@ -50,13 +50,16 @@ def _describe(bug: Bug) -> str:
 
 
 def _needs(bug: Bug) -> str:
-    operators = " or ".join(f"`{operator}`" for operator in bug.operators)
+    operators = " or ".join(map(_quote, bug.operators))
     needs = [
         *([f"the operator {operators}"] if operators else []),
         *(["several stateful operators"] if bug.several_operators else []),
         *(["several sources"] if bug.several_sources else []),
         *(["no stateful operator"] if bug.stateless else []),
         *(["a struct, an array or a map inside a value of state"] if bug.nested_state else []),
+        *(["a value of state without columns"] if bug.keys_only else []),
+        *([f"a column of a key of state of the name or type {' or '.join(map(_quote, bug.key))}"] if bug.key else []),
+        *([f"a variable of the kind `{bug.variable}`"] if bug.variable else []),
         *(
             ["a folder in `offsets` or `commits` whose name is a number above the next batch"]
             if bug.numbered_folder
@@ -64,3 +67,7 @@ def _needs(bug: Bug) -> str:
         ),
     ]
     return " and ".join(needs)
+
+
+def _quote(name: str) -> str:
+    return f"`{name}`"

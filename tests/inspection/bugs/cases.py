@@ -253,9 +253,111 @@ def timeout_by_datetime(spark: Any, folder: Path) -> dict[str, Any]:
     return run(groups.applyInPandasWithState(follow, "text string", "seen long", "append", "EventTimeTimeout"), folder)
 
 
-def transform(spark: Any, folder: Path, schema: str, make_values: Callable[[], Iterable[Any]]) -> dict[str, Any]:
-    """transformWithStateInPandas that puts each value into its state and reads the last, where the release has it."""
-    put(folder / "in", 0, [{"n": 1}])
+@case("SPARK-49836")
+def window_of_window(spark: Any, folder: Path) -> dict[str, Any]:
+    """A window of a window in a subquery, and a query around it that takes one column and some rows."""
+    put(folder / "in", 0, [{"s": at} for at in (100, 110, 130)])
+    put(folder / "in", 1, [{"s": 400}])
+    return count_windows(spark, folder)
+
+
+def window_of_window_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    put(folder / "in", 2, [{"s": 410}])
+    put(folder / "in", 3, [{"s": 900}])
+    return count_windows(spark, folder)
+
+
+def count_windows(spark: Any, folder: Path) -> dict[str, Any]:
+    rows = read(spark, folder / "in", "s long").selectExpr("timestamp_seconds(s) AS t").withWatermark("t", "10 seconds")
+    rows.createOrReplaceTempView("rows")
+    short = "SELECT window(t, '10 seconds') AS w FROM rows GROUP BY window(t, '10 seconds')"
+    minutes = f"SELECT window(w, '1 minute') AS m, count(*) AS c FROM ({short}) GROUP BY window(w, '1 minute')"
+    return run(spark.sql(f"SELECT c FROM ({minutes}) WHERE c > 1"), folder)
+
+
+@case("SPARK-45637")
+def joined_windows(spark: Any, folder: Path) -> dict[str, Any]:
+    """An inner join of two counts of the same windows."""
+    for name in "lr":
+        put(folder / name, 0, [{"s": 1}, {"s": 2}])
+        put(folder / name, 1, [{"s": 40}])
+    return join_windows(spark, folder)
+
+
+def joined_windows_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    for name in "lr":
+        put(folder / name, 2, [{"s": 41}])
+        put(folder / name, 3, [{"s": 80}])
+    return join_windows(spark, folder)
+
+
+def join_windows(spark: Any, folder: Path) -> dict[str, Any]:
+    from pyspark.sql.functions import window
+
+    sides = []
+    for name in "lr":
+        rows = read(spark, folder / name, "s long").selectExpr("timestamp_seconds(s) AS t")
+        counts = rows.withWatermark("t", "0 seconds").groupBy(window("t", "5 seconds")).count()
+        sides.append(counts.withColumnRenamed("count", name))
+    return run(sides[0].join(sides[1], "window").selectExpr("CAST(window.start AS long)", "l", "r"), folder)
+
+
+@case("SPARK-48481")
+def distinct_rows(spark: Any, folder: Path) -> dict[str, Any]:
+    """SELECT DISTINCT of one source, united with another: a batch that only the other has rows for."""
+    put(folder / "a", 0, [{"n": 1}])
+    put(folder / "b", 0, [{"n": 1}])
+    put(folder / "b", 1, [{"n": 2}])
+    first = unite_distinct(spark, folder)
+    put(folder / "a", 1, [{"n": 3}])
+    return {"first": first, "then": unite_distinct(spark, folder)}
+
+
+def distinct_rows_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    """As `ckpt repair` leaves it: batch 1, which wrote no state, is not committed, and batch 2 is not planned."""
+    for log, batch in (("commits", 1), ("offsets", 2), ("sources/0", 1)):
+        for name in (f"{batch}", f".{batch}.crc"):
+            (folder / "checkpoint" / log / name).unlink(missing_ok=True)
+    return unite_distinct(spark, folder)
+
+
+def unite_distinct(spark: Any, folder: Path) -> dict[str, Any]:
+    read(spark, folder / "a", "n long").createOrReplaceTempView("a")
+    return run(spark.sql("SELECT DISTINCT n FROM a").union(read(spark, folder / "b", "n long")), folder, "update")
+
+
+@case("SPARK-56280")
+def negative_zero(spark: Any, folder: Path) -> dict[str, Any]:
+    """Both deduplications of 0.0 and -0.0."""
+    return once(spark, folder, 0, [0.0, -0.0])
+
+
+def negative_zero_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    return once(spark, folder, 1, [0.0, -0.0, 1.0])
+
+
+def once(spark: Any, folder: Path, file: int, numbers: Iterable[float]) -> dict[str, Any]:
+    put(folder / "in", file, [{"v": number} for number in numbers])
+    rows = read(spark, folder / "in", "v double").selectExpr("v", "timestamp_seconds(100) AS t")
+    within = rows.withWatermark("t", "10 seconds").dropDuplicatesWithinWatermark(["v"])
+    frames = {"all": rows.dropDuplicates(["v"]), "within": within}
+    return {name: run(frame, folder / name) for name, frame in frames.items()}  # SPARK-50492: with the event time
+
+
+def transform(
+    spark: Any,
+    folder: Path,
+    schema: str,
+    make_values: Callable[[], Iterable[Any]],
+    *,
+    kind: str = "Value",
+    file: int = 0,
+) -> dict[str, Any]:
+    """transformWithStateInPandas that puts each value into its state and reads it, where the release has it.
+
+    A list is read, written back, and read again; of a map the values are read.
+    """
+    put(folder / "in", file, [{"n": 1}])
     groups = read(spark, folder / "in", "n long").groupBy("n")
     if not hasattr(groups, "transformWithStateInPandas"):
         return {"rows": [], "error": "no transformWithStateInPandas"}
@@ -264,12 +366,19 @@ def transform(spark: Any, folder: Path, schema: str, make_values: Callable[[], I
 
     class Keep(StatefulProcessor):
         def init(self, handle: Any) -> None:
-            self.state = handle.getValueState("kept", schema)
+            schemas = ("name string", schema) if kind == "Map" else (schema,)
+            self.state = getattr(handle, f"get{kind}State")("kept", *schemas)
 
         def handleInputRows(self, key: Any, rows: Any, timers: Any) -> Any:
-            for value in make_values():
-                self.state.update(value)
-            text = str(self.state.get())
+            for number, value in enumerate(make_values()):
+                if kind == "Map":
+                    self.state.updateValue((str(number),), value)
+                else:
+                    (self.state.appendValue if kind == "List" else self.state.update)(value)
+            if kind == "List":
+                self.state.put([*self.state.get()])
+            kept = self.state.values() if kind == "Map" else self.state.get()
+            text = str(kept if kind == "Value" else [*kept])
             yield pandas.DataFrame({"text": [text if len(text) < MESSAGE else str(len(text))]})
 
         def close(self) -> None:
@@ -297,6 +406,37 @@ def nested_value(spark: Any, folder: Path) -> dict[str, Any]:
     return {name: transform(spark, folder / name, "pair struct<a:long,b:long>", make) for name, make in makers.items()}
 
 
+_LARGE = 9_007_199_254_740_993  # the first whole number that no double is
+
+
+@case("SPARK-51690")
+def listed_number(spark: Any, folder: Path) -> dict[str, Any]:
+    """A list in state whose elements have a large whole number and a fraction."""
+    return list_number(spark, folder, 0)
+
+
+def listed_number_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    return list_number(spark, folder, 1)
+
+
+def list_number(spark: Any, folder: Path, file: int) -> dict[str, Any]:
+    return transform(spark, folder, "a long, b double", lambda: [(_LARGE, 0.5)], kind="List", file=file)
+
+
+@case("SPARK-52127")
+def mapped_number(spark: Any, folder: Path) -> dict[str, Any]:
+    """A map in state with a large whole number and a null."""
+    return map_number(spark, folder, 0)
+
+
+def mapped_number_continued(spark: Any, folder: Path) -> dict[str, Any]:
+    return map_number(spark, folder, 1)
+
+
+def map_number(spark: Any, folder: Path, file: int) -> dict[str, Any]:
+    return transform(spark, folder, "a long", lambda: [(_LARGE,), (None,)], kind="Map", file=file)
+
+
 @case("SPARK-53870")  # the last: where a query does not end, its session is of no more use
 def large_value(spark: Any, folder: Path) -> dict[str, Any]:
     """Values of state of 1 to 30 MB."""
@@ -304,20 +444,28 @@ def large_value(spark: Any, folder: Path) -> dict[str, Any]:
 
 
 CONTINUED |= {
+    "SPARK-45637": joined_windows_continued,
     "SPARK-46339": numbered_folder_continued,
     "SPARK-46676": canonical_plan,  # the planned batch is run
     "SPARK-47305": null_code_continued,
     "SPARK-47840": constant_key_continued,
+    "SPARK-48481": distinct_rows_continued,
     "SPARK-48934": timeout_by_datetime,  # the planned batch is run
     "SPARK-49829": unmatched_row_continued,
+    "SPARK-49836": window_of_window_continued,
     "SPARK-50492": dropped_time,  # the planned batch is run
+    "SPARK-51690": listed_number_continued,
     "SPARK-51920": nested_value,  # likewise
+    "SPARK-52127": mapped_number_continued,
     "SPARK-53870": large_value,  # likewise
+    "SPARK-56280": negative_zero_continued,
 }
 NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
 """SPARK-45582, which no release showed here, and the others, whose condition no file of a checkpoint shows."""
 _KEPT = {"rows": [[0, "(Row(a=1, b=2),)"]], "error": None}
+_AT = "1970-01-01 00:01:40"
 RIGHT: dict[str, dict[str, Any]] = {
+    "SPARK-45637": {"rows": [[2, "0", "2", "2"]], "error": None},
     "SPARK-46339": {"first": {"rows": [[0, "1"]], "error": None}, "then": {"rows": [[1, "2"]], "error": None}},
     "SPARK-46676": {"rows": [[2, "1"], [2, "1"]], "error": None},
     "SPARK-47305": {"first": {"rows": [[0, "1"]], "error": None}, "then": {"rows": [], "error": None}},
@@ -325,26 +473,46 @@ RIGHT: dict[str, dict[str, Any]] = {
         "first": {"rows": [[0, "a", "2"], [0, "b", "2"]], "error": None},
         "then": {"rows": [[1, "a", "2"], [1, "b", "3"]], "error": None},
     },
+    "SPARK-48481": {
+        "first": {"rows": [[0, "1"], [0, "1"], [1, "2"]], "error": None},
+        "then": {"rows": [[2, "3"]], "error": None},
+    },
     "SPARK-48934": {"rows": [[0, "seen"], [1, "seen"], [2, "ended"]], "error": None},
     "SPARK-49829": {"rows": [[0, "0", "0"], [1, "1", "None"], [4, "2", "None"]], "error": None},
+    "SPARK-49836": {"rows": [[1, "2"]], "error": None},
     "SPARK-50492": {"rows": [[0, "1"]], "error": None},
+    "SPARK-51690": {"rows": [[0, "[(9007199254740993, 0.5)]"]], "error": None},
     "SPARK-51920": {"numpy": _KEPT, "NamedTuple": _KEPT},
+    "SPARK-52127": {"rows": [[0, "[(9007199254740993,), (None,)]"]], "error": None},
     "SPARK-53870": {"rows": [[0, "30000005"]], "error": None},
+    "SPARK-56280": {name: {"rows": [[0, "0.0", _AT]], "error": None} for name in ("all", "within")},
 }
 """The rows that each case writes on a release without its bug."""
 CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
+    "SPARK-45637": {"rows": [[5, "40", "2", "2"]], "error": None},  # window 0 stays lost
     "SPARK-46339": RIGHT["SPARK-46339"]["then"],
     "SPARK-47305": {"rows": [[2, "3"]], "error": None},
     "SPARK-46676": RIGHT["SPARK-46676"],
     "SPARK-47840": {"rows": [[2, "a", "2"], [2, "b", "4"]], "error": None},
+    "SPARK-48481": {"rows": [[1, "2"], [2, "3"]], "error": None},
     "SPARK-48934": {"rows": [[1, "seen"], [2, "ended"]], "error": None},
     "SPARK-49829": {
         "rows": [[6, "3", "None"], [6, "5", "None"], [8, "4", "None"], [9, "6", "None"]],  # 1 stays lost
         "error": None,
     },
+    "SPARK-49836": {"rows": [[5, "2"]], "error": None},
     "SPARK-50492": RIGHT["SPARK-50492"],
+    "SPARK-51690": {
+        "rows": [[1, "[(9007199254740992, 0.5), (9007199254740993, 0.5)]"]],
+        "error": None,
+    },  # stays changed
     "SPARK-51920": {"numpy": {"rows": [], "error": None}, "NamedTuple": _KEPT},  # numpy stopped 4.0.0 alone
+    "SPARK-52127": {"rows": [[1, "[(9007199254740993,), (None,)]"]], "error": None},
     "SPARK-53870": RIGHT["SPARK-53870"],
+    "SPARK-56280": {
+        "all": {"rows": [[1, "1.0", _AT]], "error": None},
+        "within": {"rows": [[2, "1.0", _AT]], "error": None},
+    },
 }
 """The rows that a release without the bug writes when it goes on."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,7 +14,7 @@ import pytest
 import ckpt as library
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.inspection.bugs import Bug, find_bugs, is_nested, known_bugs, list_tried_releases
-from ckpt.model import ColumnFamily, Json
+from ckpt.model import ColumnFamily, Json, Operator, Store
 from docs.generate.bugs import bugs_page
 from docs.generate.places import DOCS
 from tests.conftest import Ckpt
@@ -57,7 +58,7 @@ CAN_HIT = {
     "two-sources": {"SPARK-47305"},
     "named-sources": {"SPARK-47305"},
     "named-file-sources": {"SPARK-47305"},
-    "transform-with-state": {"SPARK-53870"},
+    "transform-with-state": {"SPARK-51690", "SPARK-52127", "SPARK-53870"},
     "transform-with-state-event-time": {"SPARK-53870"},
 }
 """The bugs that each query of the samples can hit; the other queries can hit none."""
@@ -107,14 +108,43 @@ def test_a_time_to_live_makes_no_value_nested(kind: Json, *, nested: bool, ttl: 
     assert is_nested(cast("Any", SimpleNamespace(stores=(store,)))) is nested
 
 
+LONG: Json = {"type": "struct", "fields": [{"name": "n", "type": "long"}]}
+DOUBLE: Json = {"type": "struct", "fields": [{"name": "n", "type": "double"}]}
+WINDOW: Json = {"type": "struct", "fields": [{"name": "window", "type": LONG}]}
+NONE: Json = {"type": "struct", "fields": []}
+
+
 @pytest.mark.parametrize(
-    "release", ["3.5", "3.5.4", "4.2.1", "3.5.9", "3.5.4-amzn-0", "4.0.4", "4.1.3", "4.2.0", "4.3.0", "4.4.1"]
+    ("bug", "operator", "keys", "value", "hit"),
+    [
+        ("SPARK-48481", "stateStoreSave", [LONG], NONE, True),
+        ("SPARK-48481", "stateStoreSave", [LONG], LONG, False),
+        ("SPARK-49836", "stateStoreSave", [WINDOW, WINDOW], LONG, True),
+        ("SPARK-49836", "stateStoreSave", [WINDOW, LONG], LONG, False),
+        ("SPARK-49836", "stateStoreSave", [WINDOW], LONG, False),
+        ("SPARK-56280", "dedupe", [DOUBLE], NONE, True),
+        ("SPARK-56280", "dedupe", [LONG], NONE, False),
+        ("SPARK-56280", "stateStoreSave", [DOUBLE], LONG, False),
+    ],
+)
+def test_columns_of_state_tell_bugs_apart(bug: str, operator: str, keys: list[Json], value: Json, *, hit: bool) -> None:
+    operators = [
+        Operator(number, operator, (Store("default", (), 1, False, (), None, None, (), key, value),))
+        for number, key in enumerate(keys)
+    ]
+    checkpoint = SimpleNamespace(operators=operators, offsets=SimpleNamespace(newest=None))
+    (entry,) = (each for each in known_bugs() if each.id == bug)
+    assert replace(entry, several_sources=False).can_hit(cast("Any", checkpoint)) is hit
+
+
+@pytest.mark.parametrize(
+    "release", ["3.5", "3.5.4", "4.2.1", "3.5.8", "3.5.4-amzn-0", "4.0.4", "4.1.3", "4.2.0", "4.3.0", "4.4.1"]
 )
 def test_of_a_release_that_was_not_run_the_bugs_are_unknown(release: str) -> None:
     golden = [path.parent for path in GOLDENS.glob("*/offsets")]
     checkpoints = map(str, (*(SAMPLES / sample.name for sample in WRITTEN), *golden))
     codes = {found.diagnosis.code for each in checkpoints for found in find_bugs(open_checkpoint(each), [release])}
-    assert codes == (set() if release in ("3.5", "3.5.4", "4.2.1") else {"CKPT487"})
+    assert codes - {"CKPT486"} == (set() if release in ("3.5", "3.5.4", "4.2.1") else {"CKPT487"})
 
 
 @pytest.mark.parametrize("command", ["inspect", "preflight", "scan"])
@@ -130,6 +160,16 @@ def test_a_release_is_taken_where_a_version_is(command: str, ckpt: Ckpt) -> None
     assert {each["spark"] for each in document["restart"]} == {"3.5"}
     assert "3.5.4" in str(document["next"])
     assert library.inspect(str(sample), spark=["3.5.3"]).findings[0].code == "CKPT486"
+
+
+def test_each_bug_of_a_release_is_reported() -> None:
+    found = library.inspect(str(SAMPLES / "tws-changelog-4.0"), spark=["4.0.0"]).findings
+    details = [rated.finding.detail for rated in found if rated.code == "CKPT486"]
+    assert [bug for bug in IDS if any(bug in detail for detail in details)] == [
+        "SPARK-51690",
+        "SPARK-52127",
+        "SPARK-53870",
+    ]
 
 
 def test_the_page_is_up_to_date() -> None:
