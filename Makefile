@@ -3,7 +3,7 @@ BIN := $(VENV)/bin
 SAMPLE ?= sample_checkpoints/async-kafka-4.2
 
 QUICK := not spark and not service and not slow
-LIVE := -m "not ($(QUICK))"
+ALONE := { echo 'Failed beside others; once more, alone:'; $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 # Each of the many processes that the tests start would otherwise compile the project again.
 quick test: export PYTHONDONTWRITEBYTECODE =
 
@@ -28,9 +28,10 @@ site: setup  ## the documentation as a site: site/index.html
 	PYTHONPATH=. $(BIN)/zensical build --strict
 quick: setup  ## the tests that start no JVM and no service and are not slow, in parallel: two minutes on two cores
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "$(QUICK)"
-test: check quick  ## everything that CI runs
-	$(BIN)/pytest $(LIVE) --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 5 || \
-		{ echo 'Failed beside others; once more, alone:'; $(BIN)/pytest $(LIVE) --last-failed --last-failed-no-failures none; }
+test: check quick  ## everything that CI runs; what needs no JVM first: an active session would change what it sees
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "slow and not spark and not service" || $(ALONE)
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 5 \
+		-m "spark or service" || $(ALONE)
 azure: setup  ## those of the tests that are on Azure Blob Storage: Azurite, installed with npm at the first time
 	$(BIN)/pytest -m service -k azure --durations 5
 .venv-release/installed: pyproject.toml

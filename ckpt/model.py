@@ -253,6 +253,7 @@ class EveryByte:
     reasons: Mapping[str, str] = field(default_factory=dict)  # of such files
     partitions: int = 0  # of all operators
     compared: int = 0  # of which rows were compared with their schema and with one another
+    rows_unread: bool = False  # no row could be: the state as of the newest committed batch cannot be read
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def _check_request(
     if in_place and new is not None:
         raise UsageError.of("name one target: NEW or {--in-place}")
     if in_place and of_new:
-        raise UsageError.of("{--new-id} and {--plan} are for NEW; {--in-place} only prints a plan without {--apply}")
+        raise UsageError.of("{--new-id} and {--plan} are for NEW; without {--apply}, {--in-place} only prints a plan")
     if new is not None:
         options.check_stays(new)
     if not in_place and (change.apply or change.backup is not None or change.deep):

@@ -19,7 +19,7 @@ def handoff(
     common: options.CommonOptions,
     batch: Annotated[options.BatchOrTime, options.at("Continue after this batch. Default: the newest.")] = None,
     sink: options.SinkOption = None,
-    snippet: Annotated[Language | None, typer.Option(help="Print only code that resumes the sources.")] = None,
+    snippet: Annotated[Language | None, typer.Option(help="Print only the code that resumes the sources.")] = None,
 ) -> None:
     """Show how a new query continues exactly where this one stopped.
 

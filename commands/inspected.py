@@ -177,7 +177,7 @@ def _list_unknown(document: InspectionDocument, path: str) -> Iterator[str]:
         if _find_entry(source) > 0 and _count_entries(document, source.index) not in (0, 1):
             yield (
                 f"source {source.index}: all files of the newest batch; "
-                f"{one_line(path)} lists only those of the last log entry"
+                f"{one_line(path)} lists only the files of the last log entry"
             )
 
 

@@ -31,7 +31,7 @@ GROUPS = {
 """Commands by heading, in the order of the help page."""
 MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
 MODULES |= {name: f"rewrite:{name.replace('-', '_')}" for name in ("merge", "split", "import-state")}
-"""The module of each command. The command is its function or group of that name, or of the name after the colon."""
+"""The module of each command. The command is the function or group of that name, or of the name after the colon."""
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _MOVED = {
     ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
@@ -58,7 +58,7 @@ _MOVED = {
     ("", "--to-storage-option"): "it is --to-storage-options",
     ("", "--source-option"): "it is --source-options",
 }
-"""Options that were spelled differently before 0.1.0, each with a hint to the new spelling; "" is any command."""
+"""Options that were spelled differently before 0.1.0, each with a hint about the new spelling; "" is any command."""
 _WORDS = {
     r"Value error, ": "",
     r"Input should be greater than or equal to (\S+)": r"it must be at least \1",

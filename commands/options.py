@@ -121,7 +121,7 @@ SparkOption = Annotated[
 ]
 ReleaseOption = Annotated[
     list[str] | None,
-    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast only this version; releases add known bugs."),
+    typer.Option(parser=spark_release, metavar="VERSION", help="Forecast only this version; X.Y.Z adds known bugs."),
 ]
 ProgressOption = Annotated[Asked, typer.Option(metavar="MODE", help="sync, async, both, realtime, continuous.")]
 BatchesOption = Annotated[int, typer.Option(min=0, metavar="N", help="Show the newest N batches; 0 shows all.")]

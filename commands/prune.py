@@ -16,9 +16,7 @@ def prune(
     keep_batches: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Keep the state of the newest N batches.")
     ] = None,
-    superseded: Annotated[
-        bool, typer.Option("--superseded", help="Remove versions of a flow that no run uses.")
-    ] = False,
+    superseded: Annotated[bool, typer.Option("--superseded", help="Remove flow versions that no run uses.")] = False,
 ) -> None:
     """Remove files that no restart of CHECKPOINT needs.
 

@@ -23,7 +23,7 @@ def rewind(
         datetime | None, typer.Option(parser=parse_time, metavar="TIME", help="The batch at this time, such as -2h.")
     ] = None,
     to_sink_version: Annotated[
-        str | None, typer.Option(metavar="V", help="The batch that version V of --sink contained.")
+        str | None, typer.Option(metavar="V", help="The last batch in version V of --sink.")
     ] = None,
     restore_sink: Annotated[bool, typer.Option("--restore-sink", help="Also restore that table to V.")] = False,
     replay: Annotated[Replayed, typer.Option(help="Run batch N+1 with old or new offsets.")] = Replayed.SAME,

@@ -101,7 +101,7 @@ def scan(
     if watch is not None and output not in (ScanOutput.TABLE, ScanOutput.JSONL):
         raise UsageError.of("{--watch} prints one document after another: use jsonl or table, not {form}", form=output)
     if watch is not None and resume is not None:
-        raise UsageError.of("{--resume} is for a single scan, and {--watch} repeats scans")
+        raise UsageError.of("{--resume} is for a single scan, but {--watch} repeats scans")
     if source_option and not sources:
         raise UsageError.of("{--source-options} needs {--sources}")
     kafka = options.kafka_options("sources", source_option) if sources else None

@@ -41,7 +41,9 @@ def sql(
             help="A statement (- reads standard input), then folders.",
         ),
     ],
-    to: Annotated[str | None, typer.Option(metavar="FILE", help="Write the rows to FILE, but not as a table.")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the rows to FILE in a format other than table.")
+    ] = None,
     depth: options.DepthOption = None,
     storage_option: options.StorageOption = None,
     output: Annotated[
@@ -144,7 +146,7 @@ def _must_be_elsewhere(path: str) -> None:
         logs = any((folder / name).is_dir() for name in (OFFSETS, COMMITS))
         if logs or (folder / METADATA).is_file():
             raise UsageError.of(
-                "{--to=}: {folder} is a checkpoint: name a file elsewhere",
+                "{--to=}: {folder} is a checkpoint: choose a file elsewhere",
                 to=one_line(path),
                 folder=one_line(str(folder)),
             )

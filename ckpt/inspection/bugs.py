@@ -119,14 +119,10 @@ def _read(entry: dict[str, Any]) -> Bug:
 
 def _has_numbered_folder(checkpoint: Checkpoint) -> bool:
     """Tell whether a log has a folder that Spark 3.5.0 takes for its newest batch; the next one's stops any release."""
-    for path, log in ((OFFSETS, checkpoint.offsets), (COMMITS, checkpoint.commits)):
-        newest = log.ids[-1] if log.ids else -1
-        if any(
-            name.isdecimal() and name == str(int(name)) and int(name) > newest + 1
-            for name in checkpoint.listing.subfolders(path)
-        ):
-            return True
-    return False
+    planned = checkpoint.offsets.ids[-1] if checkpoint.offsets.ids else -1
+    next_batch = planned + 1 if planned in checkpoint.commits.ids else planned
+    names = (name for log in (OFFSETS, COMMITS) for name in checkpoint.listing.subfolders(log))
+    return any(name.isdecimal() and name == str(int(name)) and int(name) > next_batch for name in names)
 
 
 def _number(release: str) -> tuple[int, ...]:

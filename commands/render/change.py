@@ -263,7 +263,7 @@ class ChangeReport(Report[Planned]):
         if receipt.applied:
             after, start = plan.inspection_after, self.start()
             if after is not None and find_trouble(after):
-                left = words("Check which problems are left before you start the query.")
+                left = words("Before you start the query, check which problems are left.")
                 start = advise(run(self.look, left, rows=self.rows))
             first, *others = start.steps
             back = words("Undo the {change} before you start the query.", change=self.change)

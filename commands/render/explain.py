@@ -70,7 +70,7 @@ class _Checkpoint(Keys):
         lambda explanation: list(dict.fromkeys(r.finding.diagnosis.code for r in explanation.inspection.findings)),
     ]
     contradictions: tuple[
-        Annotated[str, "the text names a different query, path or batch from this checkpoint; the wording may change"],
+        Annotated[str, "the text names a query, path or batch other than this checkpoint's; the wording may change"],
         ...,
     ]
 
@@ -83,7 +83,7 @@ class ExplanationDocument(DocumentKeys):
     nearest: Annotated[
         tuple[_Near, ...],
         "if nothing matches: entries that share most of the message's words, or another part of the "
-        "same error class; these are not an answer, and the list is often empty",
+        "same error class; these are not answers, and the list is often empty",
     ]
     checkpoint: Annotated[
         _Checkpoint | None,

@@ -19,23 +19,24 @@ from .document import Document, DocumentKeys
 from .keys import ForPeople, Keys, derive, itself, of
 from .live import LiveKeys, SinkKeys, live_keys
 
-NEW_PARTITIONS = "Kafka partitions that no earlier batch names; the amount excludes them"
+NEW_PARTITIONS = "Kafka partitions not named in any earlier batch; the amount excludes them"
 
 
 class WrittenByKeys(Keys):
     """The minor versions of Spark that can have written a checkpoint."""
 
     at_least: Annotated[
-        str | None, "the earliest Spark minor version, such as 4.2, that can have written the files, if they prove one"
+        str | None,
+        "the earliest Spark minor version, such as 4.2, that could have written the files, if they prove one",
     ]
     evidence: tuple[Annotated[str, "the proof of `at_least`"], ...]
     at_most: Annotated[
-        str | None, "the latest version that can have written the newest offsets, if the files prove one"
+        str | None, "the latest version that could have written the newest offsets, if the files prove one"
     ] = None
     platform: Annotated[
-        str | None, "the writer, such as `Databricks Runtime 18.0`, if it was no version of Apache Spark"
+        str | None, "the writer, such as `Databricks Runtime 18.0`, if it was not a version of Apache Spark"
     ] = None
-    newer: tuple[Annotated[str, "something that no known version writes, but a newer version may"], ...] = ()
+    newer: tuple[Annotated[str, "something that no known version writes, but that a newer version may write"], ...] = ()
 
 
 class CheckpointKeys(Keys):
@@ -94,7 +95,7 @@ class _Batches(Keys):
     pattern: Annotated[
         Pattern,
         "`async-progress`: a stateless query with at least one gap, offsets for every commit, and at most the latest "
-        "batch uncommitted (ignoring batches without rows); this pattern is not a proof of origin",
+        "batch uncommitted (ignoring batches without rows); this pattern does not prove the origin",
     ]
     shown: Annotated[tuple[_Batch, ...], "the newest batches, oldest first", of("batches")]
 
@@ -111,7 +112,7 @@ class _Latest(Keys):
     timestamp_ms: Annotated[int | None, lambda checkpoint: getattr(_metadata(checkpoint), "timestamp_ms", None)]
     conf: Annotated[
         Mapping[str, str],
-        "recorded settings, name to text; they override the session's settings",
+        "recorded settings, as a map from names to text; they override the session's settings",
         lambda checkpoint: getattr(_metadata(checkpoint), "conf", {}),
     ]
 
@@ -122,10 +123,10 @@ class SourceKeys(Keys):
     index: int
     name: Annotated[str | None, "offset log v2 names sources"]
     type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types"]
-    offset: Annotated[Json, "as in the offset log; null if there is none or `well_formed` is false"]
+    offset: Annotated[Json, "as in the offset log; null if there is no offset or `well_formed` is false"]
     well_formed: Annotated[bool, "the offset can be read, or no offset exists"]
     decoded: Annotated[Mapping[str, Json], "its meaning, for known types"]
-    live: Annotated[LiveKeys | None, "the answer to `--sources`; null if not asked"]
+    live: Annotated[LiveKeys | None, "the answer to `--sources`; null if the source was not asked"]
 
 
 class _Range(Keys):
@@ -252,7 +253,8 @@ class InspectionDocument(DocumentKeys):
     checkpoint: Annotated[CheckpointKeys, itself]
     deep: Annotated[bool, "every byte of the state was read, and its rows were decoded"]
     not_read: Annotated[
-        NotRead | None, "state files that the next start loads, but that were not read completely or match no checksum"
+        NotRead | None,
+        "state files that the next start loads, but that were not read completely or do not match any checksum",
     ] = None
     batches: Annotated[_Batches, itself]
     latest: Annotated[_Latest, of("checkpoint")]
@@ -262,9 +264,9 @@ class InspectionDocument(DocumentKeys):
     ]
     state: Annotated[_State | None, "null if there is no state", of("checkpoint.state")]
     space: Annotated[Space, "bytes of files that no restart needs ([space](scan.md#space))"]
-    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null if not asked"]
+    sink: Annotated[SinkKeys | None, "the findings of `--sink`; null if the sink was not asked"]
     not_asked: Annotated[
-        tuple[Literal["sources", "sink"], ...], "sources or a sink that could show more losses but were not asked"
+        tuple[Literal["sources", "sink"], ...], "sources or a sink that were not checked but could show more losses"
     ]
     findings: Annotated[tuple[Annotated[FindingKeys, "see [findings](findings.md)"], ...], "worst first"]
 

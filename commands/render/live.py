@@ -68,20 +68,20 @@ class LiveKeys(Keys):
     outcome: Annotated[
         SourceOutcome,
         "how the next start treats the source; `skips`: the start runs but skips rows; `unreached`: the source could "
-        "not be asked, and the lists below are empty",
+        "not be queried, and the lists below are empty",
     ]
     said: Annotated[str, "one sentence for people; the wording may change"]
     unit: Annotated[
         Literal[Unit.OFFSETS, Unit.FILES] | None,
         "the unit of `waiting` and `lost`: Kafka offsets, or files of a table or a file source; a `ckpt.sources` "
-        "plugin may name other units; null if not reached",
+        "plugin may name other units; null if the source was not reached",
         lambda outlook: getattr(outlook.live.answer, "unit", None),
     ]
     waiting: Annotated[int | None, "the unread amount (the lag); null if it could not be counted"]
     rows: Annotated[int | None, "the rows in unread files, from Delta's statistics or Iceberg's snapshot summaries"]
     lost: Annotated[
         int | None,
-        "for Kafka, offsets that a start with `failOnDataLoss=false` never reads; for others, unread "
+        "for Kafka, offsets that a start with `failOnDataLoss=false` never reads; for other sources, unread "
         "files that are missing or too old",
     ]
     table_id: Annotated[str | None, "of a Delta or Iceberg table", _of_answer("table_id", DeltaNow, IcebergNow)]

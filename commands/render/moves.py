@@ -95,7 +95,8 @@ def _show_why(move: ProviderMove) -> Iterator[Block]:
     recorded = move.recorded
     yield Heading("Provider", PROVIDER_NAMES[move.provider])
     if recorded is None:
-        yield Item(f"offsets/{latest} does not record the provider: the files show it, and the session decides")
+        unrecorded = f"offsets/{latest} does not record the provider"
+        yield Item(f"{unrecorded}: the files show it, and the session's setting applies")
         return
     where = f"offsets/{latest} records {recorded.rpartition('.')[2]}"
     yield Item(f"{where}, and Spark keeps the recorded provider, regardless of the session.")
@@ -201,7 +202,7 @@ def _show_start(move: RealTimeMove) -> Iterator[Block]:
         trigger = Code('.trigger(realTime="5 minutes")')
         yield Next((), words("Nothing to do; start the query with {trigger}.", trigger=trigger))
     elif move.outcome is RealTimeOutcome.NO_WAY:
-        yield Next((), words("Nothing to do; start the query in micro-batches."))
+        yield Next((), words("Nothing to do; start the query in micro-batch mode."))
     else:
         look = call("inspect", move.inspection.checkpoint.uri, progress="realtime")
         yield Next((run(look, words("See what the checkpoint contains.")),))

@@ -65,7 +65,7 @@ class _Position(Keys, record=Position, keys=_KEYS):
     reader_option: Annotated[
         Mapping[str, str],
         "object with `DataStreamReader` options that start a reader where the batch ends, all as "
-        "strings; empty if no options can",
+        "strings; empty if no options can do so",
         of("options"),
     ]
     conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]

@@ -60,7 +60,7 @@ class PreflightDocument(DocumentKeys):
     holds: Annotated[
         tuple[FindingKeys, ...], "why the query cannot be started; empty if it can, or if the outcome is unknown"
     ]
-    warnings: Annotated[tuple[FindingKeys, ...], "findings that are worth a look but do not hold the start"]
+    warnings: Annotated[tuple[FindingKeys, ...], "findings that are worth a look but do not hold up the start"]
     settings: Annotated[tuple[SettingOutlook, ...], "each `--conf` setting, and how a restart treats that setting"]
     restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
     sources: tuple[SourceKeys, ...]
@@ -170,8 +170,10 @@ class RecordedPreflightReport(PreflightReport):
     checkpoint: CheckpointKeys
     how_to_ask: ClassVar[Mapping[str, Words]] = {
         **_ASK,
-        "sources": words("current offsets of the sources: use {sources} where the checkpoint is", sources=_SOURCES),
-        "sink": words("batches in the sink: use {sink} where the checkpoint is", sink=_SINK),
+        "sources": words(
+            "current offsets of the sources: use {sources} where the checkpoint is stored", sources=_SOURCES
+        ),
+        "sink": words("batches in the sink: use {sink} where the checkpoint is stored", sink=_SINK),
     }
 
     def document(self) -> Document:

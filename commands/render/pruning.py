@@ -57,7 +57,9 @@ class PruneDocument(
 
     needed: Annotated[bool, "there are files to remove"]
     steps: Annotated[tuple[RemovalKeys, ...], "in order"]
-    after: Annotated[tuple[RestartKeys, ...], "forecasts with the steps: unchanged; empty if there are no steps"]
+    after: Annotated[
+        tuple[RestartKeys, ...], "forecasts with the steps, which do not change them; empty if there are no steps"
+    ]
     replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
     bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]

@@ -17,7 +17,7 @@ _ENDS = {
     RehearsalEnd.ENOUGH: "",
     RehearsalEnd.NO_MORE_ROWS: "; its sources had no more rows",
     RehearsalEnd.FAILED: "",
-    RehearsalEnd.TIMEOUT: "; stopped, because it took too long",
+    RehearsalEnd.TIMEOUT: "; stopped because it took too long",
 }
 
 
@@ -44,7 +44,7 @@ def _name_outcome(new: RehearsedQuery, ran: str) -> tuple[str, Tone]:
     if new.fails:
         return f"THE QUERY FAILS after {ran}", Tone.ERROR
     if not new.batches and new.end is RehearsalEnd.TIMEOUT:
-        return "NOT TRIED: its first batch took too long, and was stopped", Tone.WARNING
+        return "NOT TRIED: its first batch took too long and was stopped", Tone.WARNING
     if not new.batches:
         why = "its sources have no new rows, and ckpt cannot read earlier rows again"
         return f"NOT TRIED: {why}", Tone.WARNING
@@ -82,7 +82,7 @@ def _show_next(rehearsal: Rehearsal) -> Iterator[Block]:
     if rehearsal.new.refused is not None:
         guide = Call("evolve", (rehearsal.checkpoint,)).but(from_query=Hole.OLD_QUERY, to=Hole.QUERY, plan=True)
         yield from show_call(
-            guide, words("See which options this change has and what each costs, and try the change with them.")
+            guide, words("See which options exist for this change and what each costs, and try the change with them.")
         )
 
 

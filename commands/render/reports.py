@@ -24,7 +24,7 @@ class Exit(IntEnum):
 
 
 _REPORTS: dict[str, type["Report[Any]"]] = {}
-"""Reports by the name of the class that they show; some of them need an extra to be installed."""
+"""Reports, keyed by the name of the class that they show; some of them need an extra to be installed."""
 
 
 def find_report(kind: type) -> type["Report[Any]"] | None:

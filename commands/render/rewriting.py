@@ -51,10 +51,11 @@ class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
         "the planned but uncommitted batch, which a start runs first; null if there is none",
         of("planned"),
     ]
-    settings: Annotated[Mapping[str, str], "the changed settings, name to new value", of("changed")]
+    settings: Annotated[Mapping[str, str], "the changed settings, as a map from names to new values", of("changed")]
     starts_with: Annotated[
         tuple[str, ...],
-        "Spark versions that can start the new checkpoint; until it is written, of those that can start the old one",
+        "Spark versions that can start the new checkpoint; until it is written, only those that can also start the old "
+        "one",
     ]
     stopped: Annotated[tuple[str, ...], "Spark versions that can start the old checkpoint but not the new one"]
     units: tuple[_NewUnit, ...]
@@ -90,7 +91,9 @@ class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
-    merged: Annotated[tuple[_MergedCheckpoint, ...], "for a merge: the old ones, in the given order; otherwise empty"]
+    merged: Annotated[
+        tuple[_MergedCheckpoint, ...], "for a merge: the old checkpoints, in the given order; otherwise empty"
+    ]
     sources: Annotated[
         tuple[_MergedSource, ...], "for a merge: the sources that the new query must have, in order", of("new_sources")
     ]
@@ -101,7 +104,8 @@ class RewriteDocument(NewCheckpointDocument):
     ]
     watermarks_differ: Annotated[
         bool,
-        "for a merge: rows between the lowest and highest watermarks are read, but were late for some queries before",
+        "for a merge: rows between the lowest and highest watermarks are read, but were late for some of the old "
+        "queries",
         lambda rewrite: rewrite.late_from_ms is not None,
     ]
     parts: Annotated[
@@ -361,8 +365,8 @@ class RewriteReport(Report["Rewrite"]):
             yield "none may have the option cleanSource: one query would remove files before another reads them"
         if newest is not None and newest.metadata is not None and newest.metadata.watermark_ms:
             yield "if no row of a source passes the filter, that query's watermark does not advance"
-        yield "each has its own query id: a single Delta or Iceberg table accepts them all"
-        yield "a foreachBatch that writes with a txnAppId has a different txnAppId in each query"
+        yield "each query has its own query id: a single Delta or Iceberg table accepts them all"
+        yield "a foreachBatch that writes with a txnAppId needs a different txnAppId in each query"
         yield str(BOOK.text("one_continues_folder", batch=self.record.batch + 1))
 
     @property
@@ -389,7 +393,7 @@ class ImportReport(RewriteReport):
 
     export: str
 
-    checked = "every row checked; the second read found the same count"
+    checked = "every row was checked; the second read found the same count"
 
     def document(self) -> Document:
         return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)

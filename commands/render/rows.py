@@ -73,12 +73,12 @@ _KEYS = "columns rows more partition foreign_snapshots"
 class RowsDocument(UnitDocument, record="ckpt.state.native.show:StateRows", keys=_KEYS):
     """The document of ``ckpt state show``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "the columns of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "the columns, as in the flat shape of `ckpt export-state`"]
     rows: tuple[
         Annotated[
             Json,
             "an object with a value for each column: times in ISO 8601, decimals and intervals as text, binaries in "
-            "base64. A map is an object if its keys are strings, and otherwise a list of {key, value}",
+            "base64. A map is an object if its keys are strings; otherwise, it is a list of {key, value}",
         ],
         ...,
     ]
@@ -286,7 +286,7 @@ class _Event(Keys, record="ckpt.state.native.history:KeyEvent", keys=_EVENT):
 class HistoryDocument(UnitDocument, record="ckpt.state.native.history:StateHistory", keys=_HISTORY):
     """The document of ``ckpt state history``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "the columns of the flat shape of `ckpt export-state`"]
+    columns: Annotated[tuple[ColumnKeys, ...], "the columns, as in the flat shape of `ckpt export-state`"]
     events: Annotated[tuple[_Event, ...], "oldest first"]
 
 

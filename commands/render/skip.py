@@ -24,7 +24,7 @@ _FILES = 10  # how many are named
 class _Source(ReadRangeKeys):
     reader_option: Annotated[
         Mapping[str, str],
-        "object with reader options that start where the batch begins, all as strings; empty if none can",
+        "object with reader options that make a read start where the batch begins, as strings; empty if none can",
     ]
     files: Annotated[
         Json,

@@ -211,6 +211,8 @@ def count_damaged(damages: Sequence[FileDamage]) -> str:
 
 def not_decoded(every_byte: EveryByte) -> str:
     """In how many partitions rows were looked at, where every byte was; empty where they all were."""
+    if every_byte.rows_unread:
+        return "not compared with their schema: ckpt cannot read the state as of the newest committed batch"
     if every_byte.compared == every_byte.partitions:
         return ""
     of_all = f"{every_byte.compared:,} of {plural(every_byte.partitions, 'partition')}"

@@ -45,7 +45,7 @@ class _Variable(Keys):
     name: str
     form: VariableForm
     schema: Annotated[str, "of the value or element, in Spark DDL", lambda variable: columns(variable.fields)]
-    ttl: Annotated[bool, "whether the variable has a time to live, which restarts"]
+    ttl: Annotated[bool, "whether the variable has a time to live, which loading restarts"]
 
 
 def _list_files(migration: TransformMigration) -> list[str]:
@@ -174,7 +174,7 @@ def _show_files(migration: TransformMigration) -> Iterator[Block]:
     rows = "one row per key" if migration.keys is None else f"{plural(migration.keys, 'row')}, one per key"
     yield Heading("Files", f"in {migration.target.shown}")
     yield Line(f"  {INITIAL_STATE}/   the state as {migration.plan.format}, {rows}")
-    logic = "continues its aggregates" if migration.plan.folds else "put your logic into update and expired"
+    logic = "continues its aggregates" if migration.plan.folds else "put your logic into update() and expired()"
     yield Line(f"  {PROCESSOR}     loads it; {logic}")
     yield Line(f"  {START}         sources, guards, the query")
     for start in too_many_for_code(migration.plan):

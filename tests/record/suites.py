@@ -8,6 +8,7 @@ from tests.record.suite import Suite
 
 MODULES = {
     "restart": "tests.restart.oracle.record:SUITE",
+    "restart-releases": "tests.restart.oracle.releases:SUITE",
     "real-time": "tests.restart.realtime.record:SUITE",
     "real-time-processor": "tests.restart.realtime.processor:SUITE",
     "continuous": "tests.restart.continuous.record:SUITE",

@@ -20,7 +20,7 @@ START_S, CASE_S, RUN_S = 180.0, 150.0, 3000.0
 
 @dataclass(frozen=True)
 class Installed:
-    """A Python in which pyspark of a minor version is installed."""
+    """A Python in which pyspark of a minor version, or one release of it, is installed."""
 
     minor: str
     python: str
@@ -30,7 +30,7 @@ class Installed:
     def version(self) -> str:
         """Its release. Raises SystemExit if that is of another minor version."""
         version = self._ask("__version__")
-        if not version.startswith(f"{self.minor}."):
+        if not f"{version}.".startswith(f"{self.minor}."):
             raise SystemExit(f"{self.python} has Spark {version}, not {self.minor}")
         return version
 

@@ -170,7 +170,7 @@ def _read_with_verdicts(
 
 
 def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str, str], runner: Runner) -> Checkpoint:
-    """Add what a look at rows finds. What cannot be read without Spark is left out."""
+    """Add what a look at rows finds, or that no row can be looked at."""
     from ckpt.state.verify.contents import check_contents, find_misplaced_keys
 
     state = checkpoint.state
@@ -179,7 +179,8 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     try:
         chosen = choose(StateRequest(storage.uri, all_units=True), options, what_is_left=True, storage=storage)
     except CkptError:
-        return checkpoint
+        every_byte = replace(state.every_byte, rows_unread=True)
+        return replace(checkpoint, state=replace(state, every_byte=every_byte))
     contents = check_contents(chosen, runner)
     of_rows = tuple(_blame_schemas(state, contents.damages))
     every = (*of_rows, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)

@@ -88,6 +88,14 @@ def test_a_folder_with_a_number_above_the_next_batch_is_found_in_either_log(
     assert len(found) == stops
 
 
+def test_a_folder_above_a_batch_that_runs_again_stops_3_5_0_alone(tmp_path: Path) -> None:
+    """Recorded as directory-offset-next-uncommitted: other releases run batch 5 again, and stop when they plan 6."""
+    checkpoint = shutil.copytree(SAMPLES / "stateless-3.5", tmp_path / "checkpoint")
+    (checkpoint / "commits" / "5").unlink()
+    (checkpoint / "offsets" / "6").mkdir()
+    assert [*find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
+
+
 @pytest.mark.parametrize(("kind", "nested"), [("long", False), ({"type": "array", "elementType": "long"}, True)])
 @pytest.mark.parametrize("ttl", [False, True])
 def test_a_time_to_live_makes_no_value_nested(kind: Json, *, nested: bool, ttl: bool) -> None:

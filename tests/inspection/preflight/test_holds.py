@@ -12,6 +12,7 @@ from ckpt.versions import Spark
 from tests.inspection.alarms.damages import damages
 from tests.restart.oracle.cases import CASES, SAMPLES
 from tests.support.spark import mutations
+from tests.support.spark.live import EVERY_CASE
 
 _ASKED = (None, Spark.V3_5, Spark.V4_2)
 _EACH = 32  # `make quick` looks at each 32nd damage
@@ -24,7 +25,10 @@ _ALL = [
 
 @pytest.mark.parametrize(
     "part",
-    [pytest.param(slice(None, None, _EACH), id="some"), pytest.param(slice(None), id="all", marks=pytest.mark.slow)],
+    [
+        pytest.param(slice(None, None, _EACH), id="some"),
+        pytest.param(slice(None, None, 1 if EVERY_CASE else 4), id="many", marks=pytest.mark.slow),
+    ],
 )
 def test_a_hold_has_a_finding(part: slice, tmp_path: Path) -> None:
     held = 0

@@ -157,6 +157,16 @@ def test_what_is_too_large_is_not_decoded_and_named(
     assert "in 0 of 2 partitions" in " ".join(ckpt("state", "verify", checkpoint).stdout.split())
 
 
+def test_state_of_which_no_row_can_be_read_is_named(ckpt: Ckpt, copy_of: CopyOf) -> None:
+    """Batch 0 was planned and not committed: all bytes of its state can be checked, and none of its rows."""
+    checkpoint = copy_of("aggregation-rocksdb-4.2")
+    for file in [*checkpoint.glob("commits/*"), *checkpoint.glob("offsets/*[1-5]*")]:
+        file.unlink()
+    said = "not compared with their schema: ckpt cannot read the state as of the newest committed batch"
+    assert said in " ".join(ckpt("state", "verify", checkpoint).stdout.split())
+    assert said in " ".join(ckpt("inspect", checkpoint, "--deep", "-v").stdout.split())
+
+
 @pytest.mark.parametrize(
     ("snapshots", "said"),
     [
