@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from os import fspath
+from statistics import median_low
 from typing import ClassVar, Unpack
 
 from ckpt.advice import Option, Words, call, join
@@ -97,11 +98,8 @@ def offsets_move(
 
     def plan(storage: Storage) -> MovePlan:
         planned = plan_offsets(MovePlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
-        return (
-            replace(planned, why=f"{planned.why}, also on the new cluster: start the query on it")
-            if planned.why
-            else planned
-        )
+        why = f"{planned.why}, also on the new cluster: start the query on it" if planned.why else ""
+        return replace(planned, why=why)
 
     return run_change(MovePlan, plan, uri, storage_options, sparks, **how)
 
@@ -139,9 +137,7 @@ def _find_end(
             return Cut(refused="move_differs", rows=later) if unsure else cut
 
         known = before or after
-        usual_ms = sorted(record.timestamp_ms for record in known)[
-            len(known) // 2
-        ]  # not that of a clock which is wrong
+        usual_ms = median_low(record.timestamp_ms for record in known)  # not that of a clock which is wrong
         at = new.find_offsets([new_part], usual_ms)[new_part]
         cut = search((last[new_part] if at < 0 else at) - _SLACK if end else 0)
         if not cut.refused:

@@ -21,7 +21,6 @@ from ckpt.live.records import Part
 RUN = 20
 """Records before the end of a query, and after it, that are compared."""
 _SYNCS = re.compile(r"(.*\.)?mm2-offset-syncs\..*\.internal")
-Key = tuple[bytes, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,10 @@ class HashedRecord:
     digest: bytes  # of key, value and headers
     timestamp_ms: int
     appended: bool = False  # the broker's own timestamp (LogAppendTime), which a mirror does not keep
+
+
+Records = Sequence[HashedRecord]
+Key = tuple[bytes, int]
 
 
 class RecordReader(Client):
@@ -52,7 +55,7 @@ class RecordReader(Client):
             digest = blake2b(repr((message.key(), message.value(), message.headers() or [])).encode(), digest_size=16)
             yield HashedRecord(message.offset(), digest.digest(), ms, kind == self.library.TIMESTAMP_LOG_APPEND_TIME)
 
-    def read_around(self, part: Part, end: int, earliest: int) -> tuple[list[HashedRecord], list[HashedRecord]]:
+    def read_around(self, part: Part, end: int, earliest: int) -> tuple[Records, Records]:
         """Read the last records below an offset, however far back gaps have put them, and the next ones."""
         start, before = end, list[HashedRecord]()
         while len(before) < RUN and start > earliest:
@@ -103,14 +106,7 @@ class Cut:
     rows: int = 0  # that would come twice or never, where that is known
 
 
-def find_cut(
-    end: int,
-    old: tuple[Sequence[HashedRecord], Sequence[HashedRecord]],
-    new: Sequence[HashedRecord],
-    *,
-    begins: bool,
-    ends: bool,
-) -> Cut:
+def find_cut(end: int, old: tuple[Records, Records], new: Records, *, begins: bool, ends: bool) -> Cut:
     """Find where a query continues among records of the copy, from those before and after its end.
 
     ``begins`` and ``ends``: the records of the copy are its first, or its last ones. There is a record before or after.
