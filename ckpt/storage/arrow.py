@@ -134,6 +134,14 @@ class ArrowBackend(Backend):
             raise FileNotFoundError(path)
         self.file_system.delete_file(self.join(path))
 
+    def copy_from(self, source: str, path: str) -> bool:
+        if not self._renames:
+            self.file_system.copy_file(source, self.join(path))
+        return not self._renames
+
+    def remove_root(self) -> None:
+        self.file_system.delete_dir(self._root)
+
     def make_folder(self, path: str) -> None:
         if self._renames:
             self.file_system.create_dir(self.join(path))

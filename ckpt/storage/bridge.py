@@ -122,6 +122,13 @@ class FsspecBackend(Backend):
     def delete(self, path: str) -> None:
         self.file_system.rm_file(self.join(path))
 
+    def copy_from(self, source: str, path: str) -> bool:
+        self.file_system.cp_file(source, self.join(path))
+        return True
+
+    def remove_root(self) -> None:
+        self.file_system.rm(self._root, recursive=True)
+
     def make_folder(self, path: str) -> None:
         self.file_system.makedirs(self.join(path), exist_ok=True)
 

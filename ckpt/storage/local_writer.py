@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from ckpt.errors import DiskFull, StorageError, one_line
-from ckpt.storage.base import folders_above, temporary
+from ckpt.storage.base import Storage, folders_above, temporary
 from ckpt.storage.locations import READ_ONLY, is_read_only, local_path
 from ckpt.storage.lock_files import LeaseHolder, LocalFolder
 from ckpt.storage.uri import NO_OPTIONS, open_backend
@@ -23,7 +23,7 @@ from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # of a file system without hard links
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)  # of a file system without hard links
 _RENAME_NOREPLACE = 1  # linux/fs.h
 
 
@@ -146,6 +146,21 @@ class LocalWriter(LeaseHolder, Writer):
         """Write under a temporary name, flush, link into place, flush the folder."""
         with self._write_temporary(path, pieces, attributes) as (unfinished, name, folder):
             _put_in_place(unfinished, name, folder)
+
+    def link(self, path: str, other: Storage) -> bool:
+        root = local_path(other.uri)
+        if root is None or os.path.islink(f"{root}/{path}"):
+            return False
+        with self._open_folder(path) as (folder, name), self._explain_errors(path):
+            self._must_hold()
+            try:
+                os.link(f"{root}/{path}", name, dst_dir_fd=folder, follow_symlinks=False)
+            except OSError as error:
+                if error.errno in (*_NO_LINKS, errno.ENOENT):
+                    return False
+                raise
+            _flush(folder)
+        return True
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, look at the file again, rename over it, flush the folder."""

@@ -100,6 +100,13 @@ class Backend(Protocol):
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole file over one that is there; where it can, so that every reader sees one of the two."""
 
+    def copy_from(self, source: str, path: str) -> bool:
+        """Have the storage copy a file of it, named by its full path; False where it cannot."""
+        return False
+
+    def remove_root(self) -> None:
+        """Remove the root, in which no file is left, with its folders."""
+
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ckpt.errors import StorageError
-from ckpt.storage.base import temporary
+from ckpt.storage.base import Storage, temporary
 
 
 class AlreadyThere(StorageError):
@@ -65,6 +65,14 @@ class Writer(Protocol):
 
         An error of ``pieces`` is passed on, and no file is there then; an object store may show a part of it before
         that, for a moment.
+        """
+
+    def link(self, path: str, other: Storage) -> bool:
+        """Give a file that another folder has under this path a name here, too: a hard link, or the storage's own copy.
+
+        False where that cannot be. A hard link is safe, as no file of a checkpoint is changed where it is: Spark writes
+        logs, metadata and state under a temporary name, which it renames, and SST files under names that are never used
+        again; ckpt renames, too.
         """
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:

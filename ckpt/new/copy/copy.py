@@ -3,7 +3,9 @@
 import os
 import uuid
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from os import fspath
 from typing import Annotated
@@ -11,21 +13,24 @@ from typing import Annotated
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.checkpoint.points import Kept, Point, choose_removed, list_points, parse_rule
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.times import BatchOrTime
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.sink.reader import find_kind
 from ckpt.model import Location, QueryMetadata
 from ckpt.new.comparing import ReadSums
-from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.copy.selection import CannotCopy, Selection, choose_batch, select_files
 from ckpt.new.placing import (
     AT_ONCE,
     FilePieces,
     Placing,
     Watcher,
     check_apart,
+    discard_checkpoint,
     find_first_version,
     is_large,
     open_new,
@@ -33,7 +38,7 @@ from ckpt.new.placing import (
 from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
-from ckpt.storage.writer import Attributes
+from ckpt.storage.writer import AlreadyThere, Attributes
 from ckpt.values import Value
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
@@ -59,6 +64,9 @@ class CheckpointCopy(Value):
     wrong_checksums: Annotated[
         tuple[str, ...], "state files that do not match their checksum file, and were copied unchanged"
     ] = ()
+    linked: Annotated[int, "bytes that were not written: an earlier copy has them, so they are links or copies of it"] = 0
+    points: Annotated[tuple[str, ...], "with `--keep`: the points that are there then, oldest first"] = ()
+    removed: Annotated[tuple[str, ...], "with `--keep`: the points that go"] = ()
 
 
 def copy(
@@ -72,6 +80,8 @@ def copy(
     plan: bool = False,
     deep: bool = False,
     sink: str | None = None,
+    since: str | None = None,
+    keep: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """Copy a checkpoint, like ``ckpt copy``. The query may keep running; the original is only read.
@@ -89,6 +99,11 @@ def copy(
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
         sink: The query's sink, as for ``inspect``: only that sink is
             described then.
+        since: An earlier copy: files that it has with the same bytes become hard links, or copies made by the storage,
+            if it is on one storage with ``new``. Both are read to compare them.
+        keep: Make a point in the folder ``new``, named by time and batch, and remove points of this query that are not
+            the newest of one of the last periods: ``"hourly=24,daily=7"``; also ``last``, ``weekly``, ``monthly`` and
+            ``yearly``. The newest point stays.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -109,24 +124,78 @@ def copy(
     kind = find_kind(sink, uri, options)
     making: Rewriting = {"to_storage_options": to_storage_options, "plan": plan, "watcher": watcher}
     request = NewCheckpoint(uri=new, old=uri, options=options, new_id=new_id, **making)
-    folder, missing = find_first_version(new, request.own_options)
-    request = replace(request, uri=folder)
-    storage, placing = open_storage(uri, choose_options(uri, options)), open_new(folder, request.own_options, missing)
+    rule = None if keep is None else parse_rule(keep)
+    if rule is not None and not (batch is since is None and not new_id):
+        raise UsageError.of("{--keep} makes a point of the newest batch: omit {--batch}, {--new-id} and {--since}")
+    storage = open_storage(uri, choose_options(uri, options))
     storage.names_only = True  # all bytes are read once, to be copied, and compared with their checksums
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
+    if rule is not None:
+        copied = _keep_point(storage, request, rule)
+    else:
+        folder, missing = find_first_version(new, request.own_options)
+        placing, request = open_new(folder, request.own_options, missing), replace(request, uri=folder)
+        if since is not None:
+            older = open_storage(since, choose_options(since, request.own_options, new))
+            placing.since = older, older.list_tree()
+        copied = _try_newer(lambda: copy_selected(storage, placing, request, batch), batch)
+    return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
+
+
+def _try_newer(attempt_copy: Callable[[], CheckpointCopy], batch: BatchOrTime | None) -> CheckpointCopy:
+    """Copy; where the query deletes a file meanwhile, and no batch is named, copy a newer one."""
     for attempt in range(_TRIES):
         try:
-            copied = copy_selected(storage, placing, request, batch)
-            return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
+            return attempt_copy()
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
                     f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
                 ) from error
     raise AssertionError
+
+
+def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -> CheckpointCopy:
+    """Make a point in a folder, and then remove those that go by the rule; first what interrupted runs have left."""
+    place, folder = open_new(new.uri, new.own_options), open_storage(new.uri, choose_options(new.uri, new.own_options))
+    if not new.plan:
+        with suppress(AlreadyThere):
+            place.writer.make_root()
+
+    def remove(names: Collection[str]) -> None:
+        for below in (folder.below(name) for name in names if not new.plan):
+            discard_checkpoint(below, open_new(below.uri, new.own_options).writer)
+
+    def make() -> CheckpointCopy:
+        checkpoint = read_checkpoint(storage, batches=0)
+        batch, points = choose_batch(checkpoint, None), kept.points.get(checkpoint.query_id or "", ())
+        if checkpoint.query_id is None:
+            raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, so its points would not be known")
+        point = Point((datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0), batch)  # after its commit
+        to = folder.below(point.name).uri
+        placing = open_new(to, new.own_options, missing)
+        if points:
+            older = folder.below(points[-1].name)
+            placing.since = older, older.list_tree()
+        copied = copy_selected(storage, placing, replace(new, uri=to), batch)
+        points = (*points, point)
+        gone = choose_removed(points, rule)
+        left, removed = (tuple(each.name for each in points if (each in gone) is out) for out in (False, True))
+        return replace(copied, points=left, removed=removed)
+
+    missing: tuple[str, ...] = ()
+    with nullcontext() if new.plan else place.writer.lock():
+        try:
+            kept = list_points(folder)
+        except NotFound:
+            kept, missing = Kept({}, ()), (new.uri,) if new.plan else ()
+        remove(kept.unfinished)
+        copied = _try_newer(make, None)
+        remove(copied.removed)
+    return copied
 
 
 def copy_selected(
@@ -205,7 +274,7 @@ def _copy_files(selection: Selection, storage: Storage, placing: Placing, new: N
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
     made = _describe_copy(selection, new, query_id, placing.sizes.values())
-    return replace(made, wrong_checksums=tuple(sums.find_wrong()))
+    return replace(made, wrong_checksums=tuple(sums.find_wrong()), linked=sum(placing.linked.values()))
 
 
 def _plan_copy(selection: Selection, storage: Storage, placing: Placing, new: NewCheckpoint) -> CheckpointCopy:

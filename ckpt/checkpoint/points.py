@@ -1,0 +1,119 @@
+"""Points: complete copies of the checkpoints of queries, kept in one folder by a schedule (``ckpt copy --keep``).
+
+The name of a point is the time at which it was made, in UTC, and its newest committed batch: names sort by time. A
+point needs no file of another one. Its newest offsets are written last, and ckpt's mark is in their place before that,
+so that what an interrupted run leaves is no point; neither is a folder in which a query has run on.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
+from ckpt.errors import NotFound, UsageError, one_line
+from ckpt.formats.metadata import parse_metadata
+from ckpt.formats.offsets import UNFINISHED
+from ckpt.model import QueryMetadata
+from ckpt.storage import Folder, Root, Storage
+from ckpt.storage.base import TEMPORARY, temporary
+
+_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)-batch-(0|[1-9]\d{0,17})", re.ASCII)
+_TIME = "%Y-%m-%dT%H-%M-%SZ"
+_PERIODS: Mapping[str, Callable[[datetime], object]] = {
+    "last": lambda time: time,
+    "hourly": lambda time: (time.date(), time.hour),
+    "daily": lambda time: time.date(),
+    "weekly": lambda time: time.isocalendar()[:2],
+    "monthly": lambda time: (time.year, time.month),
+    "yearly": lambda time: time.year,
+}
+
+
+class Point(NamedTuple):
+    """A point by its name; points sort by time."""
+
+    time: datetime  # in UTC; no batch of it was committed later
+    batch: int
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"{self.time:{_TIME}}-batch-{self.batch}"
+
+
+class Kept(NamedTuple):
+    """What a folder has."""
+
+    points: Mapping[str, tuple[Point, ...]]  # by the id of their query, each oldest first
+    unfinished: tuple[str, ...]  # names of folders that interrupted runs have left
+
+
+def parse_point(name: str) -> Point | None:
+    """Parse the name of a point; None where it is none.
+
+    >>> parse_point("2026-11-27T14-05-00Z-batch-1234").name, parse_point("orders")
+    ('2026-11-27T14-05-00Z-batch-1234', None)
+    """
+    if match := _NAME.fullmatch(name):
+        with suppress(ValueError):  # there is no such day
+            return Point(datetime.strptime(match[1], _TIME).replace(tzinfo=UTC), int(match[2]))
+    return None
+
+
+def parse_rule(text: str) -> dict[str, int]:
+    """Parse which points stay, such as ``hourly=24,daily=7``. Raises UsageError."""
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    rule = {name: int(count) for name, _, count in parts if name in _PERIODS and re.fullmatch("[0-9]{1,6}", count)}
+    if len(rule) < len(parts) or not any(rule.values()):
+        given, names = one_line(text), ", ".join(_PERIODS)
+        raise UsageError.of("{--keep} {given}: write hourly=24,daily=7; known are {names}", given=given, names=names)
+    return rule
+
+
+def choose_removed(points: Collection[Point], rule: Mapping[str, int]) -> list[Point]:
+    """Choose the points of one query that go: neither the newest of all, nor of one of the last periods with points."""
+    newest_first = sorted(points, reverse=True)
+    kept = set(newest_first[:1])
+    for period, count in rule.items():
+        newest: dict[object, Point] = {}
+        for point in newest_first:
+            newest.setdefault(_PERIODS[period](point.time), point)
+        kept.update([*newest.values()][:count])
+    return [point for point in sorted(points) if point not in kept]
+
+
+def list_points(folder: Root, level: Folder | None = None) -> Kept:
+    """List the points directly in a folder, whose first level may be known. Raises NotFound, StorageError."""
+    points: dict[str, list[Point]] = {}
+    unfinished = []
+    level = folder.list_level() if level is None else level
+    for name in sorted(level.folders - level.links):
+        made = name.removeprefix(".").removesuffix(TEMPORARY)
+        if (point := parse_point(made)) is None or name not in (made, temporary(made)):
+            continue
+        query_id = _find_query(folder.below(name), point.batch) if name == made else ""
+        if query_id:
+            points.setdefault(query_id, []).append(point)
+        elif query_id is not None:
+            unfinished.append(name)
+    return Kept({query_id: tuple(own) for query_id, own in points.items()}, tuple(unfinished))
+
+
+def _find_query(point: Storage, batch: int) -> str | None:
+    """Find the id of the query of a point; "" where it is unfinished, None where it is no point as it was made."""
+    try:
+        planned = _find_newest(point.list_level(OFFSETS))
+        if planned >= 0 and point.read(f"{OFFSETS}/{planned}") == UNFINISHED:
+            return ""
+        metadata = parse_metadata(METADATA, point.read(METADATA))
+        if _find_newest(point.list_level(COMMITS)) == batch in (planned, planned - 1):
+            return metadata.query_id if isinstance(metadata, QueryMetadata) else None
+    except NotFound:
+        return None if point.list_tree().files else ""
+    return None
+
+
+def _find_newest(log: Folder) -> int:
+    return max((int(name) for name in log.files if name.isascii() and name.isdecimal()), default=-1)
