@@ -48,7 +48,7 @@ class _Counts(Keys):
 
 _ROW = """path name verdict outcome kind query_id stateful latest_batch latest_ms age_ms uncommitted files bytes
 state_bytes state_growth snapshot_lag replay_files deletable_bytes not_read lag lost sources_error severity findings
-codes worst error pipeline"""
+codes worst error pipeline points"""
 
 
 class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
@@ -193,6 +193,10 @@ class ScanReport(Report[Scan]):
         version = checkpoint.pipeline
         pipelines = {row.pipeline and row.pipeline.flow.pipeline for row in self.record.checkpoints}
         superseded = " (superseded)" if version is not None and version.superseded else ""
+        if (kept := checkpoint.points) is not None:
+            days = " to ".join(dict.fromkeys((kept.oldest[:10], kept.newest[:10])))
+            folder = self._shorten_path(checkpoint.path.partition(f"/{kept.newest}")[0])
+            return f"{folder}: {plural(kept.count, 'point')}, {days}"
         if len(pipelines) > 1 or version is None:
             return f"{self._shorten_path(checkpoint.path)}{superseded}"
         flow = "" if version.flow.name == version.flow.table.rpartition(".")[2] else f"  flow {version.flow.name}"

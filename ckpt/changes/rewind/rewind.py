@@ -11,14 +11,17 @@ conditional put; an Iceberg catalog commits only if its current snapshot is stil
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from os import fspath
 from typing import Unpack
 from uuid import uuid4
 
 from ckpt.advice import Code, Words, left_out, plain, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
+from ckpt.changes.backup import choose_options
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ToAccept, adapt_to_sink, add_mark
+from ckpt.changes.rewind.from_points import plan_from_points
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
@@ -29,12 +32,15 @@ from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
+from ckpt.live.asking import ask_sources
+from ckpt.live.forecast import foresee_sources
+from ckpt.live.outlook import SourceOutcome
 from ckpt.live.sink.iceberg import is_in_catalog, roll_back
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
 from ckpt.model import Location
-from ckpt.storage import Storage
+from ckpt.storage import Storage, open_storage
 from ckpt.storage.delta_rs import spell_for_delta_rs
 from ckpt.storage.errors import shorten_error
 from ckpt.storage.locations import is_same_kind
@@ -49,6 +55,9 @@ def rewind(
     restore_sink: bool = False,
     replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
+    from_: str | None = None,
+    sources: bool = False,
+    source_options: Mapping[int, Mapping[str, str]] | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RewindPlan]:
     """Do what ``ckpt rewind`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
@@ -64,6 +73,10 @@ def rewind(
             name in a catalog.
         replay: Whether the next batch runs again over its old offsets (``same``), or gets new ones (``new``).
         sink: The query's sink, as for ``inspect``: the plan is then for that sink.
+        from_: A folder of points, which ``copy`` with ``keep`` makes. If the checkpoint no longer has the batch of the
+            time ``to_batch``, it becomes the newest point at or before that time.
+        sources: Ask the sources whether they still have the rows that are read again.
+        source_options: For ``sources``, as for ``inspect``.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``ApplyOptions``.
 
     Raises:
@@ -87,12 +100,23 @@ def rewind(
             raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
         if to_sink_version is not None and sink is None:
             raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")
+        if from_ is not None and not isinstance(to_batch, datetime):
+            raise UsageError.of("{--from} has points by their times: name one with {--to-time}")
+        if source_options and not sources:
+            raise UsageError.of("{--source-options} needs {--sources}")
 
     def plan(storage: Storage) -> RewindPlan:
         if to_sink_version is not None and sink is not None:
             planned = plan_with_table(storage, sink, str(to_sink_version), replayed, of_sink, restore=restore_sink)
         else:
-            planned = adapt_to_sink(plan_rewind(storage, to_batch, replayed), ask_sink(sink, uri, options))
+            if from_ is not None and isinstance(to_batch, datetime):
+                points = open_storage(from_, choose_options(from_, options, uri))
+                planned = plan_from_points(storage, points, to_batch, replayed)
+            else:
+                planned = plan_rewind(storage, to_batch, replayed)
+            planned = adapt_to_sink(planned, ask_sink(sink, uri, options))
+        if sources:
+            planned = _ask_sources(planned, source_options or {}, options)
         return add_mark(planned, storage)
 
     restored: list[SinkVersion] = []
@@ -108,6 +132,22 @@ def rewind(
         return result
     problem = f"{problem}; the table was restored before, so run this command again"
     return result._replace(receipt=replace(result.receipt, problem=problem))
+
+
+def _ask_sources(
+    plan: RewindPlan, options: Mapping[int, Mapping[str, str]], storage_options: Mapping[str, str]
+) -> RewindPlan:
+    """A plan with what the sources have of the rows that the next start reads. Raises UsageError."""
+    if (after := plan.inspection_after) is None:
+        return plan
+    asked = foresee_sources(after.counted, ask_sources(after.checkpoint, options, storage_options, partial=True))
+    said = [words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in asked if each.said]
+    plan = replace(plan, warnings=(*plan.warnings, *said))
+    gone = [each for each in asked if each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS)]
+    if not gone:
+        return plan
+    lost = ToAccept(left_out(), words("source {index} no longer has all rows", index=gone[0].live.index))
+    return replace(plan, skips=lost if plan.skips is None else plan.skips + lost)
 
 
 def plan_with_table(

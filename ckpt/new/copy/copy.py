@@ -64,7 +64,9 @@ class CheckpointCopy(Value):
     wrong_checksums: Annotated[
         tuple[str, ...], "state files that do not match their checksum file, and were copied unchanged"
     ] = ()
-    linked: Annotated[int, "bytes that were not written: an earlier copy has them, so they are links or copies of it"] = 0
+    linked: Annotated[
+        int, "bytes that were not written: an earlier copy has them, so they are links or copies of it"
+    ] = 0
     points: Annotated[tuple[str, ...], "with `--keep`: the points that are there then, oldest first"] = ()
     removed: Annotated[tuple[str, ...], "with `--keep`: the points that go"] = ()
 
