@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     """What a folder has."""
 
     points: Mapping[str, tuple[Point, ...]]  # by the id of their query, each oldest first
-    unfinished: tuple[str, ...]  # names of folders that interrupted runs have left
+    unfinished: tuple[str, ...]  # names of what interrupted runs have left
 
 
 def parse_point(name: str) -> Point | None:

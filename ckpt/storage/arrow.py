@@ -139,8 +139,9 @@ class ArrowBackend(Backend):
             self.file_system.copy_file(source, self.join(path))
         return not self._renames
 
-    def remove_root(self) -> None:
-        self.file_system.delete_dir(self._root)
+    def remove_folder(self, path: str) -> None:
+        if all(entry.file is None for entry in self._list(path, recursive=True)):
+            self.file_system.delete_dir(self.join(path))
 
     def make_folder(self, path: str) -> None:
         if self._renames:

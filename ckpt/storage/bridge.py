@@ -126,8 +126,8 @@ class FsspecBackend(Backend):
         self.file_system.cp_file(source, self.join(path))
         return True
 
-    def remove_root(self) -> None:
-        self.file_system.rm(self._root, recursive=True)
+    def remove_folder(self, path: str) -> None:
+        self.file_system.rmdir(self.join(path))
 
     def make_folder(self, path: str) -> None:
         self.file_system.makedirs(self.join(path), exist_ok=True)

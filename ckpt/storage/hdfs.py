@@ -79,8 +79,5 @@ class HdfsBackend(Backend):
         if not self.client.delete(self.join(path), False):
             raise FileNotFoundError(path)
 
-    def remove_root(self) -> None:
-        self.client.delete(self._root, True)
-
     def make_folder(self, path: str) -> None:
         self.client.mkdirs(self.join(path), 0o755, True)

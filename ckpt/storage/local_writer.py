@@ -23,13 +23,7 @@ from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_LINKS = (
-    errno.EPERM,
-    errno.EOPNOTSUPP,
-    errno.ENOSYS,
-    errno.EMLINK,
-    errno.EXDEV,
-)  # of a file system without hard links
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)  # here no link can be made
 _RENAME_NOREPLACE = 1  # linux/fs.h
 
 

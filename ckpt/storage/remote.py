@@ -104,8 +104,9 @@ class Backend(Protocol):
         """Have the storage copy a file of it, named by its full path; False where it cannot."""
         return False
 
-    def remove_root(self) -> None:
-        """Remove the root, in which no file is left, with its folders."""
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder without files."""
+        self.delete(path)
 
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""

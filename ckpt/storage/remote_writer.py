@@ -13,7 +13,7 @@ from ckpt.errors import NotFound, StorageError
 from ckpt.storage.base import PIECE, Storage
 from ckpt.storage.locations import find_parent, is_same_store
 from ckpt.storage.lock_files import LeaseHolder
-from ckpt.storage.remote import RemoteFolder, RemoteStorage
+from ckpt.storage.remote import RemoteFolder
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
 
 
@@ -123,7 +123,7 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
         """A remote file's owner is the storage's own affair."""
 
     def remove_folder(self, path: str) -> None:
-        """Only the root, with the marks that object stores keep for folders: one that is left does no harm."""
+        """Also the object that a store keeps for it; no bucket, and one that is left does no harm."""
         with suppress(Exception):
-            if not path and find_parent(self.uri) and not RemoteStorage(self.uri, self._backend).list_tree().files:
-                self._backend.remove_root()
+            if path or find_parent(self.uri) is not None:
+                self._backend.remove_folder(path)

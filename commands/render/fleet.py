@@ -193,10 +193,10 @@ class ScanReport(Report[Scan]):
         version = checkpoint.pipeline
         pipelines = {row.pipeline and row.pipeline.flow.pipeline for row in self.record.checkpoints}
         superseded = " (superseded)" if version is not None and version.superseded else ""
-        if (kept := checkpoint.points) is not None:
-            days = " to ".join(dict.fromkeys((kept.oldest[:10], kept.newest[:10])))
-            folder = self._shorten_path(checkpoint.path.partition(f"/{kept.newest}")[0])
-            return f"{folder}: {plural(kept.count, 'point')}, {days}"
+        if kept := checkpoint.points:
+            days = " to ".join(dict.fromkeys((kept[0][:10], kept[-1][:10])))
+            folder = self._shorten_path(checkpoint.path.partition(f"/{kept[-1]}")[0])
+            return f"{folder}: {plural(len(kept), 'point')}, {days}"
         if len(pipelines) > 1 or version is None:
             return f"{self._shorten_path(checkpoint.path)}{superseded}"
         flow = "" if version.flow.name == version.flow.table.rpartition(".")[2] else f"  flow {version.flow.name}"

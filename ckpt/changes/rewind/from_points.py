@@ -1,8 +1,7 @@
 """Back beyond the batches that Spark keeps: a checkpoint becomes a point, which ``ckpt copy --keep`` has made of it.
 
-Only files that differ are written. SST files that the point does not have stay, as after any rewind. First goes the
-predecessor of the latest offsets, without which no synchronous start begins, and the latest offsets go last
-(``files_after``): no moment in between is one in which Spark would run a mixture.
+Only files that differ are written, and SST files stay. First goes the predecessor of the latest offsets, without which
+no synchronous start begins, and these go last (``files_after``): in between, Spark runs no mixture.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,17 +13,15 @@ from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.rewind.plan import Again, Replayed, RewindPlan, check_steps, plan_rewind
 from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, OFFSETS, SKIPPED, SOURCES, STATE, Checkpoint
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.checkpoint.points import list_points
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import LOGS, SSTS
 from ckpt.checkpoint.times import NotHere, read_time
 from ckpt.errors import CkptError
-from ckpt.formats.sidecars import shown_name
 from ckpt.inspection.inspection import inspect
 from ckpt.model import Kind
-from ckpt.storage import Root, Storage
-from ckpt.storage.base import PIECE
+from ckpt.storage import Listing, Root, Storage
 from ckpt.storage.locations import spark_uri
 
 _REMOVED = (OFFSETS, COMMITS, STATE, SOURCES, FIRST_START, SKIPPED)
@@ -37,89 +34,58 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
     """
     try:
         plan = plan_rewind(storage, moment, replayed)
+        if plan.refused is None:
+            return plan
     except NotHere:
-        plan = None
-    if plan is not None and plan.refused is None:
-        return plan
+        pass
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint, (ms, spelled) = inspection.checkpoint, read_time(moment)
-    points = list_points(folder).points.get(checkpoint.query_id or "", ())
+    latest, points = checkpoint.offsets.latest, list_points(folder).points.get(checkpoint.query_id or "", ())
     point = next((each for each in reversed(points) if each.time.timestamp() * 1000 <= ms), None)
     if point is None:
         oldest = f"the oldest is {points[0].name}" if points else "it has none of this query"
         raise CkptError(f"{folder.uri} has no point of query {checkpoint.query_id} by {spelled}: {oldest}")
     why = f"the checkpoint becomes {point.name}, the newest point by {spelled}"
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=point.batch, replayed=replayed, why=why)
-    plan, latest = replace(plan, point=point.name, folder=folder.uri), checkpoint.offsets.latest
-    place = folder.below(point.name)
-    made, changed = read_checkpoint(place, batches=0), dict[str, bytes]()
+    plan, place = replace(plan, point=point.name, folder=folder.uri), folder.below(point.name)
+    made, changed = read_checkpoint(place, batches=0), dict[str, bytes | FileContent]()
     if checkpoint.kind is Kind.CONTINUOUS:
         return plan.refusing(OF_EPOCHS)
     if latest is None or made.offsets.latest is None or made.offsets.latest > latest - 2:
-        return plan.refusing(
-            f"{point.name} is not before the batches of this checkpoint: copy that point to a new folder"
-        )
+        return plan.refusing(f"{point.name} is not older than all batches here: copy that point to a new folder")
     if any(operator.schema_paths for operator in made.operators):
         moved = plan_relocation(place, to=spark_uri(storage.uri))
         if moved.refused is not None:
             return plan.refusing(moved.refused)
-        changed = {step.path: step.after for step in moved.steps if isinstance(step.after, bytes)}
+        changed = {step.path: step.after for step in moved.steps if step.after is not None}
     same = replayed is Replayed.SAME and made.offsets.latest > point.batch
-    steps = tuple(
-        _list_steps(storage, checkpoint, place, made, changed, () if same else find_files_after(made, point.batch))
-    )
-    offsets = replace(checkpoint.offsets, entries={**checkpoint.offsets.entries, **made.offsets.entries})
+    gone = plan_unread_removals(made.listing, () if same else find_files_after(made, point.batch))
+    contents = {path: FileContent(info.size, None) for path, info in made.listing.walk()} | changed
+    for path in [step.path for step in gone] + [path for path in contents if _is_hidden(path) and not storage.local]:
+        contents.pop(path, None)
+    plan = replace(plan, steps=tuple(_list_steps(storage, checkpoint.listing, latest, place, contents)))
     again = Again(point.batch, latest, same, committed=True, stateful=bool(checkpoint.stateful))
-    plan = replace(plan, steps=steps, again=again)
-    return check_steps(plan, storage, replace(checkpoint, offsets=offsets), again)
+    offsets = replace(checkpoint.offsets, entries={**checkpoint.offsets.entries, **made.offsets.entries})
+    return check_steps(replace(plan, again=again), storage, replace(checkpoint, offsets=offsets), again)
 
 
 def _list_steps(
-    storage: Storage,
-    checkpoint: Checkpoint,
-    place: Storage,
-    made: Checkpoint,
-    changed: Mapping[str, bytes],
-    left_out: tuple[str, ...],
+    storage: Storage, listing: Listing, latest: int, place: Storage, contents: Mapping[str, bytes | FileContent]
 ) -> Iterator[FileStep]:
-    """Remove what the point does not have, write what it has; hidden checksum files are there only with their file."""
-    listing, latest = checkpoint.listing, checkpoint.offsets.latest or 0
-    gone = {step.path for step in plan_unread_removals(made.listing, left_out)}
-    files = {path: info for path, info in made.listing.walk() if path not in gone}
-    if not storage.local:
-        files = {path: info for path, info in files.items() if not _is_sidecar(path)}
-    like, removed, written = f"{OFFSETS}/{latest}", list[FileStep](), list[FileStep]()
-    for path, own in listing.walk():
-        parts = path.split("/")
-        if path not in files and parts[0] in _REMOVED and not {SSTS, LOGS} & {*parts}:
-            removed.append(FileStep(path, FileContent(own.size, None), None))
-    for path, info in files.items():
-        own = listing.info(path)
-        data = changed.get(path)
-        if (
-            own is None
-            or own.size != (info.size if data is None else len(data))
-            or not _is_same(storage, place, path, data)
-        ):
-            before = None if own is None else FileContent(own.size, None)
-            after = FileContent(info.size, None) if data is None else data
-            written.append(FileStep(path, before, after, like=like, holder=place if data is None else None))
-    first, last = ({path, sidecar(path)} for path in (f"{OFFSETS}/{latest - 1}", like))
-    removed.sort(key=lambda step: (step.path not in first, step.path in last, not _is_sidecar(step.path)))
-    ending = [step for step in removed if step.path in last]
-    yield from removed[: len(removed) - len(ending)]
-    yield from sorted(written, key=lambda step: _is_sidecar(step.path))
-    yield from ending
+    """Remove files that the point does not have, and write those of it that differ, checksum files behind theirs."""
+    first, last = f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{latest}"
+    stay = {last, sidecar(last), *contents}
+    others = (path for path, _ in listing.walk() if path.partition("/")[0] in _REMOVED)
+    removed = [path for path in (first, *others) if path not in stay and not {SSTS, LOGS} & {*path.split("/")}]
+    yield from {step.path: step for step in plan_unread_removals(listing, removed)}.values()
+    for path in sorted(contents, key=_is_hidden):
+        info, after = listing.info(path), contents[path]
+        data, size = (after, len(after)) if isinstance(after, bytes) else (None, after.size)
+        if info is None or info.size != size or storage.read(path) != (place.read(path) if data is None else data):
+            before = None if info is None else FileContent(info.size, None)
+            yield FileStep(path, before, after, like=last, holder=place if data is None else None)
+    yield from plan_unread_removals(listing, (last,))
 
 
-def _is_sidecar(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return shown_name(name) != name
-
-
-def _is_same(storage: Storage, place: Storage, path: str, data: bytes | None) -> bool:
-    """Tell whether the checkpoint has a file as the point, of the same size, or with these bytes."""
-    if data is not None:
-        return storage.read(path) == data
-    pieces = zip(storage.read_pieces(path, PIECE), place.read_pieces(path, PIECE), strict=False)
-    return all(one == other for one, other in pieces)
+def _is_hidden(path: str) -> bool:
+    return path.rpartition("/")[2].startswith(".")

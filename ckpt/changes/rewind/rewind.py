@@ -93,17 +93,17 @@ def rewind(
 
     options = storage_options or {}
     of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
-    if how.get("undo") is None:
-        if to_sink_version is None and restore_sink:
-            raise UsageError.of("{--restore-sink} needs {--to-sink-version}")
-        if to_sink_version is not None and to_batch is not None:
-            raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
-        if to_sink_version is not None and sink is None:
-            raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")
-        if from_ is not None and not isinstance(to_batch, datetime):
-            raise UsageError.of("{--from} has points by their times: name one with {--to-time}")
-        if source_options and not sources:
-            raise UsageError.of("{--source-options} needs {--sources}")
+    by_version, from_points = to_sink_version is not None, from_ is not None
+    wrong = {
+        "{--restore-sink} needs {--to-sink-version}": restore_sink and not by_version,
+        "name {--to-batch} or {--to-sink-version}, not both": by_version and to_batch is not None,
+        "{--to-sink-version} needs the table, with {--sink}": by_version and sink is None,
+        "{--from} needs a time: name it with {--to-time}": from_points and not isinstance(to_batch, datetime),
+        "{--source-options} needs {--sources}": source_options and not sources,
+    }
+    for problem, found in wrong.items():
+        if found and how.get("undo") is None:
+            raise UsageError.of(problem)
 
     def plan(storage: Storage) -> RewindPlan:
         if to_sink_version is not None and sink is not None:
@@ -127,10 +127,10 @@ def rewind(
             restored.append(plan.table)
 
     result = run_change(RewindPlan, plan, uri, storage_options, first=restore, **how)
-    problem = result.receipt.problem
-    if problem is None or not restored:
+    failed = result.receipt.problem
+    if failed is None or not restored:
         return result
-    problem = f"{problem}; the table was restored before, so run this command again"
+    problem = f"{failed}; the table was restored before, so run this command again"
     return result._replace(receipt=replace(result.receipt, problem=problem))
 
 
@@ -142,12 +142,9 @@ def _ask_sources(
         return plan
     asked = foresee_sources(after.counted, ask_sources(after.checkpoint, options, storage_options, partial=True))
     said = [words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in asked if each.said]
-    plan = replace(plan, warnings=(*plan.warnings, *said))
-    gone = [each for each in asked if each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS)]
-    if not gone:
-        return plan
-    lost = ToAccept(left_out(), words("source {index} no longer has all rows", index=gone[0].live.index))
-    return replace(plan, skips=lost if plan.skips is None else plan.skips + lost)
+    gone = any(each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS) for each in asked)
+    lost = ToAccept(left_out(), words("a source no longer has all rows")) + plan.skips if gone else plan.skips
+    return replace(plan, warnings=(*plan.warnings, *said), skips=lost)
 
 
 def plan_with_table(

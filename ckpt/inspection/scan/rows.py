@@ -34,15 +34,6 @@ class WorstFinding:
     remedy: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class KeptPoints:
-    """The points of a query in one folder, which ``ckpt copy --keep`` has made."""
-
-    count: int
-    oldest: Annotated[str, "its name: time and batch"]
-    newest: Annotated[str, "likewise; the row is that of this point"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedCheckpoint:
     """One checkpoint in a scan. With an ``error`` it could not be looked at, and the rest is unknown."""
@@ -84,9 +75,9 @@ class ScannedCheckpoint:
     worst: Annotated[WorstFinding | None, "the first of them"] = None
     error: Annotated[str | None, "why it could not be read; the other values are then null"] = None
     pipeline: Annotated[FlowVersion | None, "its place in a declarative pipeline; null: in none"] = None
-    points: Annotated[KeptPoints | None, "of points that `ckpt copy --keep` made: all of this query in the folder"] = (
-        None
-    )
+    points: Annotated[
+        tuple[str, ...], "of points of `ckpt copy --keep`: all of its query, of which it is the last"
+    ] = ()
 
     @property
     def severity(self) -> Severity | None:

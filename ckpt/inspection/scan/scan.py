@@ -20,7 +20,7 @@ from ckpt.checkpoint.recognised import is_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.inspection.scan.rows import KeptPoints, ScannedCheckpoint, make_row, make_unreadable_row
+from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
 from ckpt.inspection.scan.unfinished import (
     ScanRequest,
     Unfinished,
@@ -54,7 +54,9 @@ class Discovered:
     checkpoints: tuple[str, ...]  # sorted
     superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
     unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
-    points: Mapping[str, KeptPoints] = field(default_factory=dict)  # of a query, by the newest, which is a checkpoint
+    points: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # of a query, by the newest, which is a checkpoint
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class _Search:
     checkpoints: list[str] = field(default_factory=list)
     superseded: int = 0
     unlisted: list[tuple[str, str]] = field(default_factory=list)
-    points: dict[str, KeptPoints] = field(default_factory=dict)
+    points: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def list_folder(self, folder: str) -> Folder | None:
         """List one folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
@@ -86,19 +88,18 @@ class _Search:
         return sort_versions(names) if parsed is not None and parsed[1] is None else ()
 
     def note_points(self, folder: str, level: Folder) -> frozenset[str]:
-        """Note the newest point of each query for all of them; return the names of all that need no look."""
+        """Note the newest point of each query for all of them; return the names that need no look."""
         if not any(map(parse_point, level.folders)):
             return frozenset()
         try:
             kept = list_points(self.root.below(folder), level)
-        except StorageError as error:  # they are looked at one by one
+        except StorageError as error:  # each is looked at
             self.unlisted.append((folder, str(error)))
             return frozenset()
-        for points in kept.points.values():
-            newest = _join(folder, points[-1].name)
-            self.checkpoints.append(newest)
-            self.points[newest] = KeptPoints(len(points), points[0].name, points[-1].name)
-        return frozenset((*kept.unfinished, *(point.name for own in kept.points.values() for point in own)))
+        found = {_join(folder, own[-1].name): tuple(each.name for each in own) for own in kept.points.values()}
+        self.points |= found
+        self.checkpoints += found
+        return frozenset(kept.unfinished).union(*found.values())
 
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
@@ -257,7 +258,7 @@ def _scan(
 ) -> Scan:
     scanned: list[ScannedRoot] = []
     below: dict[str, tuple[str, ...]] = {}
-    points: dict[str, KeptPoints] = {}
+    points: dict[str, tuple[str, ...]] = {}
     rows: dict[str, ScannedCheckpoint] = {}
     for uri in request.roots:
         try:
@@ -291,7 +292,7 @@ def _scan(
                 unread = unread + 1 if row is not None and row.error is not None else 0
                 if unread and not unread % _AT_ONCE:
                     _must_answer(uri, options, unfinished)
-    ordered = tuple(sorted((replace(row, points=points.get(path)) for path, row in rows.items()), key=_rank))
+    ordered = tuple(sorted((replace(row, points=points.get(path, ())) for path, row in rows.items()), key=_rank))
     started_over = unfinished.started_over if unfinished else None
     return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), started_over)
 

@@ -64,9 +64,7 @@ class CheckpointCopy(Value):
     wrong_checksums: Annotated[
         tuple[str, ...], "state files that do not match their checksum file, and were copied unchanged"
     ] = ()
-    linked: Annotated[
-        int, "bytes that were not written: an earlier copy has them, so they are links or copies of it"
-    ] = 0
+    linked: Annotated[int, "of these bytes: in files that an earlier copy has, and that were not written"] = 0
     points: Annotated[tuple[str, ...], "with `--keep`: the points that are there then, oldest first"] = ()
     removed: Annotated[tuple[str, ...], "with `--keep`: the points that go"] = ()
 
@@ -127,7 +125,7 @@ def copy(
     making: Rewriting = {"to_storage_options": to_storage_options, "plan": plan, "watcher": watcher}
     request = NewCheckpoint(uri=new, old=uri, options=options, new_id=new_id, **making)
     rule = None if keep is None else parse_rule(keep)
-    if rule is not None and not (batch is since is None and not new_id):
+    if rule is not None and (batch is not None or since is not None or new_id):
         raise UsageError.of("{--keep} makes a point of the newest batch: omit {--batch}, {--new-id} and {--since}")
     storage = open_storage(uri, choose_options(uri, options))
     storage.names_only = True  # all bytes are read once, to be copied, and compared with their checksums
