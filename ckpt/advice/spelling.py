@@ -46,7 +46,11 @@ def name_option(name: str, value: "Value | None" = None) -> str:
     >>> name_option("to_batch"), name_option("mode", "overwrite"), name_option("deep", True), name_option("from_")
     ('--to-batch', '--mode overwrite', '--deep', '--from')
     """
-    return _spell_name(name) if value is None else " ".join(map(quote_word, _spell_option(name, value)))
+    return (
+        f"--{name.rstrip('_').replace('_', '-')}"
+        if value is None
+        else " ".join(map(quote_word, _spell_option(name, value)))
+    )
 
 
 def name_argument(name: str, value: "Value | None" = None) -> str:
@@ -77,18 +81,13 @@ def show_value(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value.value if isinstance(value, Enum) else value)
 
 
-def _spell_name(name: str) -> str:
-    """Name an option; an argument that would be a word of Python ends in a line: ``from_``."""
-    return f"--{name.rstrip('_').replace('_', '-')}"
-
-
 def _list_options(call: Call) -> Iterator[str]:
     for name, value in call.options:
         yield from _spell_option(name, value)
 
 
 def _spell_option(name: str, value: Value) -> Iterator[str]:
-    option = _spell_name(name)
+    option = f"--{name.rstrip('_').replace('_', '-')}"
     match value:
         case True:
             yield option

@@ -1,26 +1,24 @@
 """Points: complete copies of the checkpoints of queries, kept in one folder by a schedule (``ckpt copy --keep``).
 
-The name of a point is the time at which it was made, in UTC, and its newest committed batch: names sort by time. A
-point needs no file of another one. Its newest offsets are written last, and ckpt's mark is in their place before that,
-so that what an interrupted run leaves is no point; neither is a folder in which a query has run on.
+A point has the name of the time when it was made, in UTC, and of its newest committed batch, and needs no other point.
+Its newest offsets are written last; before that ckpt's mark is in their place.
 """
 
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
-from ckpt.errors import NotFound, UsageError, one_line
+from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.formats.metadata import parse_metadata
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.model import QueryMetadata
 from ckpt.storage import Folder, Root, Storage
 from ckpt.storage.base import TEMPORARY, temporary
 
-_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)-batch-(0|[1-9]\d{0,17})", re.ASCII)
-_TIME = "%Y-%m-%dT%H-%M-%SZ"
+_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)Z-batch-(0|[1-9]\d{0,17})", re.ASCII)
 _PERIODS: Mapping[str, Callable[[datetime], object]] = {
     "last": lambda time: time,
     "hourly": lambda time: (time.date(), time.hour),
@@ -40,7 +38,7 @@ class Point(NamedTuple):
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return f"{self.time:{_TIME}}-batch-{self.batch}"
+        return f"{self.time:%Y-%m-%dT%H-%M-%SZ}-batch-{self.batch}"
 
 
 class Kept(NamedTuple):
@@ -58,7 +56,7 @@ def parse_point(name: str) -> Point | None:
     """
     if match := _NAME.fullmatch(name):
         with suppress(ValueError):  # there is no such day
-            return Point(datetime.strptime(match[1], _TIME).replace(tzinfo=UTC), int(match[2]))
+            return Point(datetime.strptime(match[1] + "+0000", "%Y-%m-%dT%H-%M-%S%z"), int(match[2]))
     return None
 
 
@@ -102,18 +100,14 @@ def list_points(folder: Root, level: Folder | None = None) -> Kept:
 
 
 def _find_query(point: Storage, batch: int) -> str | None:
-    """Find the id of the query of a point; "" where it is unfinished, None where it is no point as it was made."""
-    try:
-        planned = _find_newest(point.list_level(OFFSETS))
-        if planned >= 0 and point.read(f"{OFFSETS}/{planned}") == UNFINISHED:
+    """Find the id of the query of a point; "" where it is unfinished, None where a query has run on, or it is damaged."""
+    with suppress(StorageError):
+        tree = point.list_tree()
+        logs = (filter(str.isdecimal, tree.in_folder(folder)) for folder in (OFFSETS, COMMITS))
+        planned, committed = (max(map(int, names), default=-1) for names in logs)
+        if not tree.files or (planned >= 0 and point.read(f"{OFFSETS}/{planned}") == UNFINISHED):
             return ""
         metadata = parse_metadata(METADATA, point.read(METADATA))
-        if _find_newest(point.list_level(COMMITS)) == batch in (planned, planned - 1):
-            return metadata.query_id if isinstance(metadata, QueryMetadata) else None
-    except NotFound:
-        return None if point.list_tree().files else ""
+        if committed == batch in (planned, planned - 1) and isinstance(metadata, QueryMetadata):
+            return metadata.query_id
     return None
-
-
-def _find_newest(log: Folder) -> int:
-    return max((int(name) for name in log.files if name.isascii() and name.isdecimal()), default=-1)

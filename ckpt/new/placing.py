@@ -250,14 +250,14 @@ class Placing:
 def discard_checkpoint(storage: Storage, writer: Writer) -> None:
     """Remove a checkpoint that ckpt made; it is marked first, so that no part of it starts. Raises StorageError."""
     tree = storage.list_tree()
-    batches = sorted((int(name), name) for name in tree.in_folder(OFFSETS) if name.isascii() and name.isdecimal())
-    newest = [f"{OFFSETS}/{name}" for _, name in batches[-1:]]
-    for path in newest:
+    newest = max(filter(str.isdecimal, tree.in_folder(OFFSETS)), key=int, default="")
+    last = [f"{OFFSETS}/{newest}"] if newest else []
+    for path in last:
         if (data := storage.read(path)) != UNFINISHED:
             writer.replace(path, UNFINISHED, data)
     with ThreadPoolExecutor(1 if storage.local else AT_ONCE, thread_name_prefix="ckpt-remove") as pool:
-        list(pool.map(writer.remove, (path for path, _ in tree.walk() if path not in newest)))
-    for path in newest:
+        list(pool.map(writer.remove, (path for path, _ in tree.walk() if path not in last)))
+    for path in last:
         writer.remove(path)
     for folder in sorted(tree.folders, reverse=True):
         writer.remove_folder(folder)

@@ -68,11 +68,10 @@ class Writer(Protocol):
         """
 
     def link(self, path: str, other: Storage) -> bool:
-        """Give a file that another folder has under this path a name here, too: a hard link, or the storage's own copy.
+        """Give a file that another folder has under this path a name here: a hard link, or the storage's own copy.
 
-        False where that cannot be. A hard link is safe, as no file of a checkpoint is changed where it is: Spark writes
-        logs, metadata and state under a temporary name, which it renames, and SST files under names that are never used
-        again; ckpt renames, too.
+        False where that cannot be. Links are safe, as nobody changes a file of a checkpoint in place: Spark and ckpt
+        rename a new one to its name, and Spark gives each SST file a name of its own.
         """
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:

@@ -91,11 +91,7 @@ class _Search:
         """Note the newest point of each query for all of them; return the names that need no look."""
         if not any(map(parse_point, level.folders)):
             return frozenset()
-        try:
-            kept = list_points(self.root.below(folder), level)
-        except StorageError as error:  # each is looked at
-            self.unlisted.append((folder, str(error)))
-            return frozenset()
+        kept = list_points(self.root.below(folder), level)
         found = {_join(folder, own[-1].name): tuple(each.name for each in own) for own in kept.points.values()}
         self.points |= found
         self.checkpoints += found

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -133,23 +133,18 @@ def copy(
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
-    if rule is not None:
-        copied = _keep_point(storage, request, rule)
-    else:
+    if rule is None:
         folder, missing = find_first_version(new, request.own_options)
         placing, request = open_new(folder, request.own_options, missing), replace(request, uri=folder)
         if since is not None:
             older = open_storage(since, choose_options(since, request.own_options, new))
             placing.since = older, older.list_tree()
-        copied = _try_newer(lambda: copy_selected(storage, placing, request, batch), batch)
-    return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
-
-
-def _try_newer(attempt_copy: Callable[[], CheckpointCopy], batch: BatchOrTime | None) -> CheckpointCopy:
-    """Copy; where the query deletes a file meanwhile, and no batch is named, copy a newer one."""
+        attempted = partial(copy_selected, storage, placing, request, batch)
+    else:
+        attempted = partial(_keep_point, storage, request, rule)
     for attempt in range(_TRIES):
         try:
-            return attempt_copy()
+            return replace(attempted(), sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
@@ -159,43 +154,35 @@ def _try_newer(attempt_copy: Callable[[], CheckpointCopy], batch: BatchOrTime | 
 
 
 def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -> CheckpointCopy:
-    """Make a point in a folder, and then remove those that go by the rule; first what interrupted runs have left."""
-    place, folder = open_new(new.uri, new.own_options), open_storage(new.uri, choose_options(new.uri, new.own_options))
+    """Make a point in a folder; before, what interrupted runs have left goes, and then what the rule does not keep."""
+    folder, writer = open_storage(new.uri, choose_options(new.uri, new.own_options)), new.open().writer
+    checkpoint, kept = read_checkpoint(storage, batches=0), Kept({}, ())
+    batch = choose_batch(checkpoint, None)
+    if (query_id := checkpoint.query_id) is None:
+        raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, by which its points are known")
     if not new.plan:
         with suppress(AlreadyThere):
-            place.writer.make_root()
+            writer.make_root()
 
-    def remove(names: Collection[str]) -> None:
+    def remove(names: Iterable[str]) -> None:
         for below in (folder.below(name) for name in names if not new.plan):
             discard_checkpoint(below, open_new(below.uri, new.own_options).writer)
 
-    def make() -> CheckpointCopy:
-        checkpoint = read_checkpoint(storage, batches=0)
-        batch, points = choose_batch(checkpoint, None), kept.points.get(checkpoint.query_id or "", ())
-        if checkpoint.query_id is None:
-            raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, so its points would not be known")
-        point = Point((datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0), batch)  # after its commit
-        to = folder.below(point.name).uri
-        placing = open_new(to, new.own_options, missing)
-        if points:
-            older = folder.below(points[-1].name)
+    with nullcontext() if new.plan else writer.lock():
+        with suppress(NotFound):
+            kept = list_points(folder)
+        remove(kept.unfinished)
+        time = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)  # after the commit
+        points = (*kept.points.get(query_id, ()), Point(time, batch))
+        to = folder.below(points[-1].name).uri
+        placing = open_new(to, new.own_options, (new.uri,) if new.plan else ())
+        for older in (folder.below(point.name) for point in points[:-1][-1:]):
             placing.since = older, older.list_tree()
         copied = copy_selected(storage, placing, replace(new, uri=to), batch)
-        points = (*points, point)
         gone = choose_removed(points, rule)
-        left, removed = (tuple(each.name for each in points if (each in gone) is out) for out in (False, True))
-        return replace(copied, points=left, removed=removed)
-
-    missing: tuple[str, ...] = ()
-    with nullcontext() if new.plan else place.writer.lock():
-        try:
-            kept = list_points(folder)
-        except NotFound:
-            kept, missing = Kept({}, ()), (new.uri,) if new.plan else ()
-        remove(kept.unfinished)
-        copied = _try_newer(make, None)
-        remove(copied.removed)
-    return copied
+        remove(point.name for point in gone)
+    names, left = [point.name for point in gone], [point.name for point in points if point not in gone]
+    return replace(copied, points=tuple(left), removed=tuple(names))
 
 
 def copy_selected(
