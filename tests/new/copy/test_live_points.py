@@ -82,7 +82,7 @@ def test_back_to_points_of_a_running_query(store: str, spark: Any, tmp_path: Pat
 
 def test_a_query_on_a_point_leaves_the_files_that_it_shares(spark: Any, tmp_path: Path) -> None:
     """Spark changes no file in place: a query runs on a copy, whose files are those of an earlier one."""
-    for store in ("hdfs", "rocksdb", "changelog", "format2"):
+    for store in ("rocksdb", "format2"):
         original, old, new = (tmp_path / store / name for name in ("original", "old", "new"))
         run_to(start(spark, original, None, store, 10), original, 8)
         ckpt.copy(str(original), str(old))
