@@ -131,7 +131,7 @@ def _save_files(plan: ChangePlan, storage: Storage, backup: Writer, owned: Seque
             data = _read_planned_file(step, storage)
             before = FileContent.of(data)
             backup.create(file, data)
-        entries.append(ManifestEntry(step.path, before, FileContent.of(step.read_after()), file, attributes))
+        entries.append(ManifestEntry(step.path, before, FileContent.of(step.after), file, attributes))
     touched = Manifest(plan.command, checkpoint.query_id, time.time_ns() // 1_000_000, "", tuple(entries))
     manifest = replace(touched, others=compute_fingerprint(plan.listing, touched.paths))
     recorded = {

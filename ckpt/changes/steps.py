@@ -50,11 +50,7 @@ class FileStep:
     after: bytes | FileContent | None
     source: str | None = None  # the file of this checkpoint whose content is written
     like: str | None = None  # the file whose owner and permissions are taken over
-    holder: Storage | None = field(default=None, compare=False)  # another place that has the content under this path
-
-    def read_after(self) -> "bytes | FileContent | None":
-        """The content afterwards, read where it is now. Raises StorageError."""
-        return self.after if self.holder is None else self.holder.read(self.path)
+    holder: Storage | None = field(default=None, compare=False)  # the place that has the content under this path
 
     @property
     def action(self) -> FileAction:

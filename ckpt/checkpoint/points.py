@@ -84,8 +84,7 @@ def choose_removed(points: Collection[Point], rule: Mapping[str, int]) -> list[P
 
 def list_points(folder: Root, level: Folder | None = None) -> Kept:
     """List the points directly in a folder, whose first level may be known. Raises NotFound, StorageError."""
-    points: dict[str, list[Point]] = {}
-    unfinished = []
+    points, unfinished = dict[str, tuple[Point, ...]](), list[str]()
     level = folder.list_level() if level is None else level
     for name in sorted(level.folders - level.links):
         made = name.removeprefix(".").removesuffix(TEMPORARY)
@@ -93,14 +92,14 @@ def list_points(folder: Root, level: Folder | None = None) -> Kept:
             continue
         query_id = _find_query(folder.below(name), point.batch) if name == made else ""
         if query_id:
-            points.setdefault(query_id, []).append(point)
+            points[query_id] = (*points.get(query_id, ()), point)
         elif query_id is not None:
             unfinished.append(name)
-    return Kept({query_id: tuple(own) for query_id, own in points.items()}, tuple(unfinished))
+    return Kept(points, tuple(unfinished))
 
 
 def _find_query(point: Storage, batch: int) -> str | None:
-    """Find the id of the query of a point; "" where it is unfinished, None where a query has run on, or it is damaged."""
+    """Find the id of the query of a point; "" where it is unfinished, None where it is no longer as it was made."""
     with suppress(StorageError):
         tree = point.list_tree()
         logs = (filter(str.isdecimal, tree.in_folder(folder)) for folder in (OFFSETS, COMMITS))

@@ -209,24 +209,21 @@ class Placing:
         raise StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")
 
     def _link(self, path: str, data: bytes | FilePieces) -> bool:
-        """Make a file of the earlier copy if that is the same; the new file is compared, so that no write slips in."""
+        """Make a file of the earlier copy, if it has the time, which links share, and the new one then the bytes."""
         if self.since is None:
             return False
         (other, listing), kept = self.since, self.attributes(path)
-        mtime_ms = None if kept is None or kept.mtime_ns is None else kept.mtime_ns // 1_000_000
+        mtime_ms = kept.mtime_ns // 1_000_000 if kept and kept.mtime_ns else None
         info = listing.info(path)
-        if info is None or info.size != len(data) or mtime_ms not in (None, info.mtime_ms):
-            return False  # a link has one time only, which RocksDB's clean-up uses
-        if not self.writer.link(path, other):
+        fits = info is not None and info.size == len(data) and mtime_ms in (None, info.mtime_ms)
+        if not fits or not self.writer.link(path, other):
             return False
-        at = 0
-        for piece in (data,) if isinstance(data, bytes) else data:
-            if self.storage.read_range(path, at, len(piece)) != piece:
-                self.writer.remove(path)
-                return False
-            at += len(piece)
-        self.linked[path] = len(data)
-        return True
+        pieces = enumerate((data,) if isinstance(data, bytes) else data)
+        if all(piece == self.storage.read_range(path, number * PIECE, len(piece)) for number, piece in pieces):
+            self.linked[path] = len(data)
+            return True
+        self.writer.remove(path)
+        return False
 
     def _create(self, path: str, data: bytes | FilePieces) -> None:
         try:
@@ -250,15 +247,13 @@ class Placing:
 def discard_checkpoint(storage: Storage, writer: Writer) -> None:
     """Remove a checkpoint that ckpt made; it is marked first, so that no part of it starts. Raises StorageError."""
     tree = storage.list_tree()
-    newest = max(filter(str.isdecimal, tree.in_folder(OFFSETS)), key=int, default="")
-    last = [f"{OFFSETS}/{newest}"] if newest else []
-    for path in last:
-        if (data := storage.read(path)) != UNFINISHED:
-            writer.replace(path, UNFINISHED, data)
+    newest = f"{OFFSETS}/{max(filter(str.isdecimal, tree.in_folder(OFFSETS)), key=int, default='')}"
+    if tree.info(newest) is not None and (data := storage.read(newest)) != UNFINISHED:
+        writer.replace(newest, UNFINISHED, data)
     with ThreadPoolExecutor(1 if storage.local else AT_ONCE, thread_name_prefix="ckpt-remove") as pool:
-        list(pool.map(writer.remove, (path for path, _ in tree.walk() if path not in last)))
-    for path in last:
-        writer.remove(path)
+        list(pool.map(writer.remove, (path for path, _ in tree.walk() if path != newest)))
+    if tree.info(newest) is not None:
+        writer.remove(newest)
     for folder in sorted(tree.folders, reverse=True):
         writer.remove_folder(folder)
 

@@ -23,7 +23,7 @@ from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)  # here no link can be made
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # of a file system without hard links
 _RENAME_NOREPLACE = 1  # linux/fs.h
 
 
@@ -149,18 +149,14 @@ class LocalWriter(LeaseHolder, Writer):
 
     def link(self, path: str, other: Storage) -> bool:
         root = local_path(other.uri)
-        if root is None or os.path.islink(f"{root}/{path}"):
-            return False
-        with self._open_folder(path) as (folder, name), self._explain_errors(path):
-            self._must_hold()
-            try:
-                os.link(f"{root}/{path}", name, dst_dir_fd=folder, follow_symlinks=False)
-            except OSError as error:
-                if error.errno in (*_NO_LINKS, errno.ENOENT):
-                    return False
-                raise
-            _flush(folder)
-        return True
+        self._must_hold()
+        with suppress(OSError):  # of another file system, or one without links
+            if root is not None and not os.path.islink(f"{root}/{path}"):
+                with self._open_folder(path) as (folder, name):
+                    os.link(f"{root}/{path}", name, dst_dir_fd=folder, follow_symlinks=False)
+                    _flush(folder)
+                    return True
+        return False
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, look at the file again, rename over it, flush the folder."""

@@ -82,16 +82,13 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
             self._must_have(path, size, digest.digest())
 
     def link(self, path: str, other: Storage) -> bool:
-        """Have the storage copy it; what goes wrong, such as with a file above its limit, is tried in another way."""
-        if not isinstance(other, RemoteFolder) or not is_same_store(other.uri, self.uri):
-            return False
         self._must_hold()
-        try:
-            return self._backend.copy_from(other._backend.join(path), path)
-        except Exception:
+        if isinstance(other, RemoteFolder) and is_same_store(other.uri, self.uri):
+            with suppress(Exception):  # such as of a file above its limit
+                return self._backend.copy_from(other._backend.join(path), path)
             with suppress(Exception):
                 self._backend.delete(path)
-            return False
+        return False
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Look at the file, put the new one over it, and read that again."""

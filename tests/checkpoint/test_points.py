@@ -20,7 +20,9 @@ PERIODS = {  # as the names of points show them
     "monthly": len("2026-11"),
     "yearly": len("2026"),
 }
-TIMES = st.datetimes(datetime(2024, 12, 25), datetime(2026, 1, 7)).map(lambda time: time.replace(microsecond=0, tzinfo=UTC))
+TIMES = st.datetimes(datetime(2024, 12, 25), datetime(2026, 1, 7)).map(
+    lambda time: time.replace(microsecond=0, tzinfo=UTC)
+)
 POINTS = st.lists(st.builds(Point, TIMES, st.integers(0, 5)), max_size=40, unique_by=lambda point: point.time)
 RULES = st.dictionaries(st.sampled_from([*PERIODS, "weekly"]), st.integers(0, 9), min_size=1)
 
@@ -35,8 +37,16 @@ def test_a_name_is_parsed_and_sorts_by_time(point: Point) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", "orders", "2026-11-27T14-05-00Z", "2026-02-30T14-05-00Z-batch-1", "2026-11-27T14-05-00Z-batch-01"]
-    + ["2026-11-27T14-05-00Z-batch-1.old", ".2026-11-27T14-05-00Z-batch-1.ckpt.tmp", "2026-11-27T14:05:00Z-batch-1"],
+    [
+        "",
+        "orders",
+        "2026-11-27T14-05-00Z",
+        "2026-02-30T14-05-00Z-batch-1",
+        "2026-11-27T14-05-00Z-batch-01",
+        "2026-11-27T14-05-00Z-batch-1.old",
+        ".2026-11-27T14-05-00Z-batch-1.ckpt.tmp",
+        "2026-11-27T14:05:00Z-batch-1",
+    ],
 )
 def test_other_names_are_no_points(name: str) -> None:
     assert parse_point(name) is None
@@ -69,7 +79,17 @@ def test_a_second_run_removes_nothing_more(points: list[Point], rule: dict[str, 
 
 def test_a_rule_is_parsed() -> None:
     assert parse_rule("hourly=24, daily=7") == {"hourly": 24, "daily": 7}
-    for text in ("", "hourly", "hourly=", "hourly=-1", "hourly=x", "daily=0", "hours=3", "hourly=1,hourly=2", "daily=7,"):
+    for text in (
+        "",
+        "hourly",
+        "hourly=",
+        "hourly=-1",
+        "hourly=x",
+        "daily=0",
+        "hours=3",
+        "hourly=1,hourly=2",
+        "daily=7,",
+    ):
         with pytest.raises(UsageError, match="write hourly=24,daily=7"):
             parse_rule(text)
 

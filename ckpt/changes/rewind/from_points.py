@@ -13,7 +13,7 @@ from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.rewind.plan import Again, Replayed, RewindPlan, check_steps, plan_rewind
 from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals, sidecar
-from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, OFFSETS, SKIPPED, SOURCES, STATE
+from ckpt.checkpoint.checkpoint import COMMITS, FIRST_START, METADATA, OFFSETS, SKIPPED, SOURCES, STATE
 from ckpt.checkpoint.points import list_points
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.folders import LOGS, SSTS
@@ -24,7 +24,7 @@ from ckpt.model import Kind
 from ckpt.storage import Listing, Root, Storage
 from ckpt.storage.locations import spark_uri
 
-_REMOVED = (OFFSETS, COMMITS, STATE, SOURCES, FIRST_START, SKIPPED)
+_REMOVED = (OFFSETS, COMMITS, STATE, SOURCES, FIRST_START, SKIPPED, sidecar(METADATA))
 
 
 def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed: Replayed) -> RewindPlan:
@@ -48,44 +48,48 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
     why = f"the checkpoint becomes {point.name}, the newest point by {spelled}"
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=point.batch, replayed=replayed, why=why)
     plan, place = replace(plan, point=point.name, folder=folder.uri), folder.below(point.name)
-    made, changed = read_checkpoint(place, batches=0), dict[str, bytes | FileContent]()
+    made = read_checkpoint(place, batches=0)
+    contents = dict[str, bytes | FileContent | None].fromkeys(path for path, _ in made.listing.walk())
     if checkpoint.kind is Kind.CONTINUOUS:
         return plan.refusing(OF_EPOCHS)
-    if latest is None or made.offsets.latest is None or made.offsets.latest > latest - 2:
-        return plan.refusing(f"{point.name} is not older than all batches here: copy that point to a new folder")
+    if latest is None or made.offsets.latest is None:
+        return plan.refusing("it has no offsets: copy that point to a new folder")
     if any(operator.schema_paths for operator in made.operators):
         moved = plan_relocation(place, to=spark_uri(storage.uri))
         if moved.refused is not None:
             return plan.refusing(moved.refused)
-        changed = {step.path: step.after for step in moved.steps if step.after is not None}
+        contents |= {step.path: step.after for step in moved.steps}
     same = replayed is Replayed.SAME and made.offsets.latest > point.batch
     gone = plan_unread_removals(made.listing, () if same else find_files_after(made, point.batch))
-    contents = {path: FileContent(info.size, None) for path, info in made.listing.walk()} | changed
-    for path in [step.path for step in gone] + [path for path in contents if _is_hidden(path) and not storage.local]:
+    for path in [step.path for step in gone] + [path for path in contents if "/." in f"/{path}" and not storage.local]:
         contents.pop(path, None)
     plan = replace(plan, steps=tuple(_list_steps(storage, checkpoint.listing, latest, place, contents)))
+    if not plan.steps:
+        return replace(plan, needed=False, why=f"it is as {point.name}, the newest point by {spelled}")
+    if made.offsets.latest > latest - 2:
+        return plan.refusing(f"{point.name} is not older than all batches here: copy that point to a new folder")
     again = Again(point.batch, latest, same, committed=True, stateful=bool(checkpoint.stateful))
     offsets = replace(checkpoint.offsets, entries={**checkpoint.offsets.entries, **made.offsets.entries})
     return check_steps(replace(plan, again=again), storage, replace(checkpoint, offsets=offsets), again)
 
 
 def _list_steps(
-    storage: Storage, listing: Listing, latest: int, place: Storage, contents: Mapping[str, bytes | FileContent]
+    storage: Storage, listing: Listing, latest: int, place: Storage, contents: Mapping[str, bytes | FileContent | None]
 ) -> Iterator[FileStep]:
-    """Remove files that the point does not have, and write those of it that differ, checksum files behind theirs."""
+    """Remove files that the point does not have, and write those of it that differ, checksum files behind theirs.
+
+    ``contents`` has their bytes where these are not those of the point.
+    """
     first, last = f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{latest}"
     stay = {last, sidecar(last), *contents}
     others = (path for path, _ in listing.walk() if path.partition("/")[0] in _REMOVED)
     removed = [path for path in (first, *others) if path not in stay and not {SSTS, LOGS} & {*path.split("/")}]
     yield from {step.path: step for step in plan_unread_removals(listing, removed)}.values()
-    for path in sorted(contents, key=_is_hidden):
-        info, after = listing.info(path), contents[path]
-        data, size = (after, len(after)) if isinstance(after, bytes) else (None, after.size)
-        if info is None or info.size != size or storage.read(path) != (place.read(path) if data is None else data):
+    for path in sorted(contents, key=lambda path: "/." in f"/{path}"):
+        info, own = listing.info(path), contents[path]
+        data = place.read(path) if own is None else own
+        if info is None or storage.read(path) != data:
             before = None if info is None else FileContent(info.size, None)
-            yield FileStep(path, before, after, like=last, holder=place if data is None else None)
-    yield from plan_unread_removals(listing, (last,))
-
-
-def _is_hidden(path: str) -> bool:
-    return path.rpartition("/")[2].startswith(".")
+            after, holder = (FileContent.of(data), place) if own is None else (own, None)
+            yield FileStep(path, before, after, like=last, holder=holder)
+    yield from plan_unread_removals(listing, {last}.difference(contents))

@@ -54,9 +54,7 @@ class Discovered:
     checkpoints: tuple[str, ...]  # sorted
     superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
     unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
-    points: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # of a query, by the newest, which is a checkpoint
+    points: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a query, by the newest of them
 
 
 @dataclass(slots=True)
@@ -107,7 +105,7 @@ class _Search:
         left_out = _NEVER | self.note_points(folder, level)
         if is_checkpoint(self.root, level, folder):
             self.checkpoints.append(folder)
-            left_out |= {*PARTS}
+            left_out |= set(PARTS)
         table = not level.folders.isdisjoint(_TABLES)
         chosen = (name for name in sorted(level.folders - left_out) if not (table and "=" in name))
         return [(_join(folder, name), name in level.links) for name in chosen]
@@ -134,8 +132,8 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
                 deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
-    found = tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted))
-    return Discovered(*found, search.points)
+    found = tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted)), search.points
+    return Discovered(*found)
 
 
 def _join(folder: str, name: str) -> str:

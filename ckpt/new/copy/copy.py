@@ -124,8 +124,7 @@ def copy(
     kind = find_kind(sink, uri, options)
     making: Rewriting = {"to_storage_options": to_storage_options, "plan": plan, "watcher": watcher}
     request = NewCheckpoint(uri=new, old=uri, options=options, new_id=new_id, **making)
-    rule = None if keep is None else parse_rule(keep)
-    if rule is not None and (batch is not None or since is not None or new_id):
+    if keep is not None and (batch is not None or since is not None or new_id):
         raise UsageError.of("{--keep} makes a point of the newest batch: omit {--batch}, {--new-id} and {--since}")
     storage = open_storage(uri, choose_options(uri, options))
     storage.names_only = True  # all bytes are read once, to be copied, and compared with their checksums
@@ -133,7 +132,7 @@ def copy(
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
-    if rule is None:
+    if keep is None:
         folder, missing = find_first_version(new, request.own_options)
         placing, request = open_new(folder, request.own_options, missing), replace(request, uri=folder)
         if since is not None:
@@ -141,7 +140,7 @@ def copy(
             placing.since = older, older.list_tree()
         attempted = partial(copy_selected, storage, placing, request, batch)
     else:
-        attempted = partial(_keep_point, storage, request, rule)
+        attempted = partial(_keep_point, storage, request, parse_rule(keep))
     for attempt in range(_TRIES):
         try:
             return replace(attempted(), sinks=shared_with_a_copy(new_id=new_id, only=kind))

@@ -1,4 +1,4 @@
-"""Points of a running query: the query goes back to two of them, beyond what Spark keeps, and each row stays there once.
+"""Points of a running query: it goes back to two of them, beyond what Spark keeps, and each row stays there once.
 
 Rows go through a deduplication, whose state would drop rows of batches that were abandoned, to a file sink. After each
 way back the query reads 20 rows a batch and not ten, so that a file of another batch would show.
@@ -57,7 +57,6 @@ def test_back_to_points_of_a_running_query(store: str, spark: Any, tmp_path: Pat
         made = ckpt.copy(str(original), str(folder), keep="last=100")
         sizes.append((made.bytes, made.linked))
     run_to(handle, original, 32)
-    print(store, "bytes and of these linked:", sizes)
     assert sum(linked for _, linked in sizes) > 0
     points, before = [point for name in made.points if (point := parse_point(name))], files(folder)
     assert len(points) == 6
@@ -66,8 +65,16 @@ def test_back_to_points_of_a_running_query(store: str, spark: Any, tmp_path: Pat
         assert point.batch < min(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
         again = tmp_path / f"again {number}"
         shutil.copytree(checkpoint, again)  # so that this application has no state of it in memory
-        how: Any = {"to_batch": point.time, "from_": str(folder), "accept_skip": True, "accept_replay": True, "grace": 0}
-        plan, receipt = ckpt.rewind(str(again), apply=True, sink=str(out), backup=str(tmp_path / f"backup {number}"), **how)
+        how: Any = {
+            "to_batch": point.time,
+            "from_": str(folder),
+            "accept_skip": True,
+            "accept_replay": True,
+            "grace": 0,
+        }
+        plan, receipt = ckpt.rewind(
+            str(again), apply=True, sink=str(out), backup=str(tmp_path / f"backup {number}"), **how
+        )
         assert receipt.applied, (receipt.problem, plan.refused)
         assert (plan.to_batch, plan.point) == (point.batch, point.name)
         assert newest(again) == point.batch

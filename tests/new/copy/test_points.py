@@ -9,7 +9,7 @@ import pytest
 
 import ckpt
 from ckpt.checkpoint.points import list_points, parse_point
-from ckpt.errors import NotFound, StorageError, UsageError
+from ckpt.errors import NotFound, StorageError
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import open_storage
 from ckpt.storage.remote_writer import RemoteWriter
