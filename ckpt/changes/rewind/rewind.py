@@ -98,7 +98,7 @@ def rewind(
         "{--restore-sink} needs {--to-sink-version}": restore_sink and not by_version,
         "name {--to-batch} or {--to-sink-version}, not both": by_version and to_batch is not None,
         "{--to-sink-version} needs the table, with {--sink}": by_version and sink is None,
-        "{--from} needs a time: name it with {--to-time}": from_points and not isinstance(to_batch, datetime),
+        "{--from_} goes back to a time, not to a batch": from_points and not isinstance(to_batch, datetime),
         "{--source-options} needs {--sources}": source_options and not sources,
     }
     for problem, found in wrong.items():

@@ -131,7 +131,7 @@ def test_what_is_refused(tmp_path: Path, ckpt: Ckpt) -> None:
         assert (run.exit_code, run.stderr.count("\n")) == (code, 1), run.stderr
         assert says in run.stderr
     run = ckpt("rewind", checkpoint, "--to-batch", 3, "--from", folder)
-    assert (run.exit_code, run.stderr) == (2, "ckpt: --from needs a time: name it with --to-time\n")
+    assert (run.exit_code, run.stderr) == (2, "ckpt: --from goes back to a time, not to a batch\n")
 
 
 def test_a_point_that_is_not_older_is_not_taken(tmp_path: Path) -> None:
