@@ -42,14 +42,13 @@ def copy(
 
     Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.
     """
-    storage_options, to_storage_options = common.storage_options, common.to_storage_options
     options.check_stays(new)
     with interruptible(), bar(quiet=common.quiet, of="files") as watcher:
         done = ckpt.copy(
             checkpoint,
             new,
-            storage_options=storage_options,
-            to_storage_options=to_storage_options,
+            storage_options=common.storage_options,
+            to_storage_options=common.to_storage_options,
             batch=batch,
             new_id=new_id,
             plan=plan,

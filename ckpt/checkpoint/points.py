@@ -5,7 +5,7 @@ Its newest offsets are written last; before that ckpt's mark is in their place.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
@@ -19,14 +19,7 @@ from ckpt.storage import Folder, Root, Storage
 from ckpt.storage.base import TEMPORARY, temporary
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)Z-batch-(0|[1-9]\d{0,17})", re.ASCII)
-_PERIODS: Mapping[str, Callable[[datetime], object]] = {
-    "last": lambda time: time,
-    "hourly": lambda time: (time.date(), time.hour),
-    "daily": lambda time: time.date(),
-    "weekly": lambda time: time.isocalendar()[:2],
-    "monthly": lambda time: (time.year, time.month),
-    "yearly": lambda time: time.year,
-}
+_PERIODS = {"last": "%c", "hourly": "%F %H", "daily": "%F", "weekly": "%G %V", "monthly": "%Y %m", "yearly": "%Y"}
 
 
 class Point(NamedTuple):
@@ -41,19 +34,8 @@ class Point(NamedTuple):
         return f"{self.time:%Y-%m-%dT%H-%M-%SZ}-batch-{self.batch}"
 
 
-class Kept(NamedTuple):
-    """What a folder has."""
-
-    points: Mapping[str, tuple[Point, ...]]  # by the id of their query, each oldest first
-    unfinished: tuple[str, ...]  # names of what interrupted runs have left
-
-
 def parse_point(name: str) -> Point | None:
-    """Parse the name of a point; None where it is none.
-
-    >>> parse_point("2026-11-27T14-05-00Z-batch-1234").name, parse_point("orders")
-    ('2026-11-27T14-05-00Z-batch-1234', None)
-    """
+    """Parse the name of a point, such as ``2026-11-27T14-05-00Z-batch-1234``; None where it is none."""
     if match := _NAME.fullmatch(name):
         with suppress(ValueError):  # there is no such day
             return Point(datetime.strptime(match[1] + "+0000", "%Y-%m-%dT%H-%M-%S%z"), int(match[2]))
@@ -70,32 +52,32 @@ def parse_rule(text: str) -> dict[str, int]:
     return rule
 
 
-def choose_removed(points: Collection[Point], rule: Mapping[str, int]) -> list[Point]:
+def choose_removed(points: Iterable[Point], rule: Mapping[str, int]) -> list[Point]:
     """Choose the points of one query that go: neither the newest of all, nor of one of the last periods with points."""
-    newest_first = sorted(points, reverse=True)
-    kept = set(newest_first[:1])
+    ordered = sorted(points)
+    kept = set(ordered[-1:])
     for period, count in rule.items():
-        newest: dict[object, Point] = {}
-        for point in newest_first:
-            newest.setdefault(_PERIODS[period](point.time), point)
-        kept.update([*newest.values()][:count])
-    return [point for point in sorted(points) if point not in kept]
+        newest = {f"{point.time:{_PERIODS[period]}}": point for point in ordered}
+        kept.update([*newest.values()][::-1][:count])
+    return [point for point in ordered if point not in kept]
 
 
-def list_points(folder: Root, level: Folder | None = None) -> Kept:
-    """List the points directly in a folder, whose first level may be known. Raises NotFound, StorageError."""
+def list_points(folder: Root, level: Folder | None = None) -> tuple[dict[str, tuple[Point, ...]], list[str]]:
+    """List the points directly in a folder, by the id of their query, and the names of what is unfinished there.
+
+    ``level`` is its first level, if that is known. Raises NotFound, StorageError.
+    """
     points, unfinished = dict[str, tuple[Point, ...]](), list[str]()
     level = folder.list_level() if level is None else level
     for name in sorted(level.folders - level.links):
         made = name.removeprefix(".").removesuffix(TEMPORARY)
-        if (point := parse_point(made)) is None or name not in (made, temporary(made)):
-            continue
-        query_id = _find_query(folder.below(name), point.batch) if name == made else ""
-        if query_id:
-            points[query_id] = (*points.get(query_id, ()), point)
-        elif query_id is not None:
-            unfinished.append(name)
-    return Kept(points, tuple(unfinished))
+        if (point := parse_point(made)) is not None and name in (made, temporary(made)):
+            query_id = _find_query(folder.below(name), point.batch) if name == made else ""
+            if query_id:
+                points[query_id] = (*points.get(query_id, ()), point)
+            elif query_id is not None:
+                unfinished.append(name)
+    return points, unfinished
 
 
 def _find_query(point: Storage, batch: int) -> str | None:

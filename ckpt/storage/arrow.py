@@ -134,10 +134,8 @@ class ArrowBackend(Backend):
             raise FileNotFoundError(path)
         self.file_system.delete_file(self.join(path))
 
-    def copy_from(self, source: str, path: str) -> bool:
-        if not self._renames:
-            self.file_system.copy_file(source, self.join(path))
-        return not self._renames
+    def copy_from(self, source: str, path: str) -> None:
+        self.file_system.copy_file(source, self.join(path))
 
     def remove_folder(self, path: str) -> None:
         if all(entry.file is None for entry in self._list(path, recursive=True)):

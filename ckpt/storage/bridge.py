@@ -122,9 +122,8 @@ class FsspecBackend(Backend):
     def delete(self, path: str) -> None:
         self.file_system.rm_file(self.join(path))
 
-    def copy_from(self, source: str, path: str) -> bool:
+    def copy_from(self, source: str, path: str) -> None:
         self.file_system.cp_file(source, self.join(path))
-        return True
 
     def remove_folder(self, path: str) -> None:
         self.file_system.rmdir(self.join(path))

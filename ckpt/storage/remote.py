@@ -100,9 +100,9 @@ class Backend(Protocol):
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole file over one that is there; where it can, so that every reader sees one of the two."""
 
-    def copy_from(self, source: str, path: str) -> bool:
-        """Have the storage copy a file of it, named by its full path; False where it cannot."""
-        return False
+    def copy_from(self, source: str, path: str) -> None:
+        """Have the storage copy a file of it, named by its full path."""
+        raise NotImplementedError
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder without files."""

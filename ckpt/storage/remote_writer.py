@@ -85,7 +85,8 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
         self._must_hold()
         if isinstance(other, RemoteFolder) and is_same_store(other.uri, self.uri):
             with suppress(Exception):  # such as of a file above its limit
-                return self._backend.copy_from(other._backend.join(path), path)
+                self._backend.copy_from(other._backend.join(path), path)
+                return True
             with suppress(Exception):
                 self._backend.delete(path)
         return False

@@ -68,10 +68,9 @@ class Writer(Protocol):
         """
 
     def link(self, path: str, other: Storage) -> bool:
-        """Give a file that another folder has under this path a name here: a hard link, or the storage's own copy.
+        """Make a file of another folder one of this, by a hard link or a copy of the storage; False where none can be.
 
-        False where that cannot be. Links are safe, as nobody changes a file of a checkpoint in place: Spark and ckpt
-        rename a new one to its name, and Spark gives each SST file a name of its own.
+        Links are safe: Spark and ckpt rename new files to their names, and each SST file has a name of its own.
         """
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:

@@ -62,7 +62,7 @@ class CopyReport(Report[CheckpointCopy]):
             self._show_wrong(),
             self._show_points(),
             [forecast_cases(self.record.inspection.forecasts)],
-            self._show_sinks(),
+            [] if self.record.points else self._show_sinks(),
             self._show_next(),
         )
 
@@ -84,15 +84,10 @@ class CopyReport(Report[CheckpointCopy]):
             yield from bullets(wrong, _SHOWN)
 
     def _show_points(self) -> Iterator[Block]:
-        gone = "To remove" if self.record.planned else "Removed"
-        for what, names in (("Points", self.record.points), (gone, self.record.removed)):
-            if names:
-                yield Heading(what, plural(len(names), "point"))
-                yield from bullets(names[::-1], _SHOWN)
+        for what, names in (("Points", self.record.points), ("Removed", self.record.removed)):
+            yield from [Heading(what, plural(len(names), "point")), *bullets(names[::-1], _SHOWN)] if names else []
 
     def _show_sinks(self) -> Iterator[Block]:
-        if self.record.points:
-            return
         own = "has its own query id" if self.record.new_id else "has the original's query id"
         yield Heading("Sinks", f"the copy {own}. If both queries write to the same sink, that sink")
         yield from (Item(meaning, 4, f"  {kind}: ") for kind, meaning in self.record.sinks.items())

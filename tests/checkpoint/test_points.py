@@ -112,7 +112,7 @@ def test_a_thousand_points_of_a_hundred_queries(tmp_path: Path) -> None:
         query, point = f"query-{number % 100}", Point(START + timedelta(minutes=37 * number), number // 100)
         make(tmp_path, point, query, planned=number % 2)
         all_points[query].append(point)
-    unfinished = make(tmp_path, Point(START, 7), "query-1", offsets=UNFINISHED)
+    left = make(tmp_path, Point(START, 7), "query-1", offsets=UNFINISHED)
     ran = make(tmp_path, Point(START, 8), "query-1")
     (ran / "commits" / "9").write_text("v1\n{}")
     damaged = make(tmp_path, Point(START, 9), "query-1")
@@ -121,10 +121,10 @@ def test_a_thousand_points_of_a_hundred_queries(tmp_path: Path) -> None:
     (tmp_path / Point(START, 10).name).symlink_to(tmp_path / all_points["query-2"][0].name)
     (tmp_path / Point(START, 11).name / "offsets").mkdir(parents=True)
     (tmp_path / f".{Point(START, 12).name}.ckpt.tmp").mkdir()
-    kept = list_points(open_storage(str(tmp_path)))
-    assert {query: list(points) for query, points in kept.points.items()} == all_points
-    assert set(kept.unfinished) == {unfinished.name, Point(START, 11).name, f".{Point(START, 12).name}.ckpt.tmp"}
-    for points in kept.points.values():
+    kept, unfinished = list_points(open_storage(str(tmp_path)))
+    assert {query: list(points) for query, points in kept.items()} == all_points
+    assert set(unfinished) == {left.name, Point(START, 11).name, f".{Point(START, 12).name}.ckpt.tmp"}
+    for points in kept.values():
         gone = choose_removed(points, rule)
         assert len(points) - len(gone) in (3, 4)
         assert set(gone) < set(points)

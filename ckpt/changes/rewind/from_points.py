@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from ckpt.changes.plan import OF_EPOCHS
 from ckpt.changes.relocate.plan import plan_relocation
 from ckpt.changes.rewind.files_after import find_files_after
 from ckpt.changes.rewind.plan import Again, Replayed, RewindPlan, check_steps, plan_rewind
@@ -20,7 +19,6 @@ from ckpt.checkpoint.state.folders import LOGS, SSTS
 from ckpt.checkpoint.times import NotHere, read_time
 from ckpt.errors import CkptError
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind
 from ckpt.storage import Listing, Root, Storage
 from ckpt.storage.locations import spark_uri
 
@@ -28,10 +26,7 @@ _REMOVED = (OFFSETS, COMMITS, STATE, SOURCES, FIRST_START, SKIPPED, sidecar(META
 
 
 def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed: Replayed) -> RewindPlan:
-    """Plan to go back to a time: as ``plan_rewind`` does, or to the newest point at or before it where that cannot.
-
-    Raises as it does, and CkptError where there is no such point.
-    """
+    """Plan as ``plan_rewind`` does, or to become the newest point at or before a time. Raises CkptError, as it does."""
     try:
         plan = plan_rewind(storage, moment, replayed)
         if plan.refused is None:
@@ -40,7 +35,7 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
         pass
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint, (ms, spelled) = inspection.checkpoint, read_time(moment)
-    latest, points = checkpoint.offsets.latest, list_points(folder).points.get(checkpoint.query_id or "", ())
+    latest, points = checkpoint.offsets.latest or 0, list_points(folder)[0].get(checkpoint.query_id or "", ())
     point = next((each for each in reversed(points) if each.time.timestamp() * 1000 <= ms), None)
     if point is None:
         oldest = f"the oldest is {points[0].name}" if points else "it has none of this query"
@@ -49,24 +44,21 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=point.batch, replayed=replayed, why=why)
     plan, place = replace(plan, point=point.name, folder=folder.uri), folder.below(point.name)
     made = read_checkpoint(place, batches=0)
+    planned = made.offsets.latest or 0
     contents = dict[str, bytes | FileContent | None].fromkeys(path for path, _ in made.listing.walk())
-    if checkpoint.kind is Kind.CONTINUOUS:
-        return plan.refusing(OF_EPOCHS)
-    if latest is None or made.offsets.latest is None:
-        return plan.refusing("it has no offsets: copy that point to a new folder")
     if any(operator.schema_paths for operator in made.operators):
         moved = plan_relocation(place, to=spark_uri(storage.uri))
         if moved.refused is not None:
             return plan.refusing(moved.refused)
         contents |= {step.path: step.after for step in moved.steps}
-    same = replayed is Replayed.SAME and made.offsets.latest > point.batch
+    same = replayed is Replayed.SAME and planned > point.batch
     gone = plan_unread_removals(made.listing, () if same else find_files_after(made, point.batch))
     for path in [step.path for step in gone] + [path for path in contents if "/." in f"/{path}" and not storage.local]:
         contents.pop(path, None)
     plan = replace(plan, steps=tuple(_list_steps(storage, checkpoint.listing, latest, place, contents)))
     if not plan.steps:
         return replace(plan, needed=False, why=f"it is as {point.name}, the newest point by {spelled}")
-    if made.offsets.latest > latest - 2:
+    if planned > latest - 2:
         return plan.refusing(f"{point.name} is not older than all batches here: copy that point to a new folder")
     again = Again(point.batch, latest, same, committed=True, stateful=bool(checkpoint.stateful))
     offsets = replace(checkpoint.offsets, entries={**checkpoint.offsets.entries, **made.offsets.entries})
@@ -76,10 +68,7 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
 def _list_steps(
     storage: Storage, listing: Listing, latest: int, place: Storage, contents: Mapping[str, bytes | FileContent | None]
 ) -> Iterator[FileStep]:
-    """Remove files that the point does not have, and write those of it that differ, checksum files behind theirs.
-
-    ``contents`` has their bytes where these are not those of the point.
-    """
+    """Remove files that the point has not, and write what differs, with other bytes than its where there are any."""
     first, last = f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{latest}"
     stay = {last, sidecar(last), *contents}
     others = (path for path, _ in listing.walk() if path.partition("/")[0] in _REMOVED)

@@ -273,10 +273,7 @@ def plan_rewind(
 
 
 def check_steps(plan: RewindPlan, storage: Storage, checkpoint: Checkpoint, again: Again) -> RewindPlan:
-    """Say what steps that take a query back do to its rows, and refuse them where it would not start as planned.
-
-    ``checkpoint`` is as it is, with the offsets that are there afterwards.
-    """
+    """Say what the steps do to rows, refused where no start runs so; ``checkpoint`` also has the offsets of later."""
     cut = any(step.path.startswith(f"{SOURCES}/") for step in plan.steps)
     plan = replace(
         plan,

@@ -73,9 +73,9 @@ def rewind(
             name in a catalog.
         replay: Whether the next batch runs again over its old offsets (``same``), or gets new ones (``new``).
         sink: The query's sink, as for ``inspect``: the plan is then for that sink.
-        from_: A folder of points, which ``copy`` with ``keep`` makes. If the checkpoint no longer has the batch of the
-            time ``to_batch``, it becomes the newest point at or before that time.
-        sources: Ask the sources whether they still have the rows that are read again.
+        from_: A folder of points of ``copy``: if the batch of the time ``to_batch`` is not in the checkpoint any more,
+            that becomes the newest point at or before the time.
+        sources: Ask the sources for the rows that are read again.
         source_options: For ``sources``, as for ``inspect``.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``ApplyOptions``.
 

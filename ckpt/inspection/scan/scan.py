@@ -89,11 +89,11 @@ class _Search:
         """Note the newest point of each query for all of them; return the names that need no look."""
         if not any(map(parse_point, level.folders)):
             return frozenset()
-        kept = list_points(self.root.below(folder), level)
-        found = {_join(folder, own[-1].name): tuple(each.name for each in own) for own in kept.points.values()}
+        points, unfinished = list_points(self.root.below(folder), level)
+        found = {_join(folder, own[-1].name): tuple(each.name for each in own) for own in points.values()}
         self.points |= found
         self.checkpoints += found
-        return frozenset(kept.unfinished).union(*found.values())
+        return frozenset(unfinished).union(*found.values())
 
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""

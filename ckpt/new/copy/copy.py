@@ -13,7 +13,7 @@ from typing import Annotated
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
-from ckpt.checkpoint.points import Kept, Point, choose_removed, list_points, parse_rule
+from ckpt.checkpoint.points import Point, choose_removed, list_points, parse_rule
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import NotFound, StorageError, UsageError
@@ -155,9 +155,9 @@ def copy(
 def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -> CheckpointCopy:
     """Make a point in a folder; before, what interrupted runs have left goes, and then what the rule does not keep."""
     folder, writer = open_storage(new.uri, choose_options(new.uri, new.own_options)), new.open().writer
-    checkpoint, kept = read_checkpoint(storage, batches=0), Kept({}, ())
-    batch = choose_batch(checkpoint, None)
-    if (query_id := checkpoint.query_id) is None:
+    checkpoint, kept, unfinished = read_checkpoint(storage, batches=0), dict[str, tuple[Point, ...]](), list[str]()
+    batch, query_id = choose_batch(checkpoint, None), checkpoint.query_id
+    if query_id is None:
         raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, by which its points are known")
     if not new.plan:
         with suppress(AlreadyThere):
@@ -169,19 +169,18 @@ def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -
 
     with nullcontext() if new.plan else writer.lock():
         with suppress(NotFound):
-            kept = list_points(folder)
-        remove(kept.unfinished)
+            kept, unfinished = list_points(folder)
+        remove(unfinished)
         time = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)  # after the commit
-        points = (*kept.points.get(query_id, ()), Point(time, batch))
-        to = folder.below(points[-1].name).uri
-        placing = open_new(to, new.own_options, (new.uri,) if new.plan else ())
+        points = (*kept.get(query_id, ()), Point(time, batch))
+        placing = open_new(folder.below(points[-1].name).uri, new.own_options, (new.uri,) if new.plan else ())
         for older in (folder.below(point.name) for point in points[:-1][-1:]):
             placing.since = older, older.list_tree()
-        copied = copy_selected(storage, placing, replace(new, uri=to), batch)
-        gone = choose_removed(points, rule)
-        remove(point.name for point in gone)
-    names, left = [point.name for point in gone], [point.name for point in points if point not in gone]
-    return replace(copied, points=tuple(left), removed=tuple(names))
+        copied = copy_selected(storage, placing, replace(new, uri=placing.storage.uri), batch)
+        gone = [point.name for point in choose_removed(points, rule)]
+        remove(gone)
+    left = (point.name for point in points if point.name not in gone)
+    return replace(copied, points=tuple(left), removed=tuple(gone))
 
 
 def copy_selected(
