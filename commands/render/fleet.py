@@ -173,11 +173,13 @@ class ScanReport(Report[Scan]):
     def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
         """The cells by the head of their column."""
         severity, worst, outcome = checkpoint.severity, checkpoint.worst, checkpoint.outcome
+        codes = checkpoint.codes
+        shown = f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
         return {
             "": "" if severity in (None, Severity.NOTE) else Cell(str(severity), tone=TONES[severity]),
             "checkpoint": Cell(self._name_row(checkpoint), section=section),
             "verdict": checkpoint.verdict or "",
-            "finding": Cell(_shorten_codes(checkpoint.codes), worst.name.replace("-", " ") if worst else ""),
+            "finding": Cell(shown, worst.name.replace("-", " ") if worst else ""),
             "next start": Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
             "batch": _describe_count(checkpoint.latest_batch),
             "age": _describe_age(self.record.age_ms(checkpoint)),
@@ -248,11 +250,6 @@ def _is_healthy(row: ScannedCheckpoint) -> bool:
     """Tell whether nothing is to be said of a checkpoint that was not asked for: its lag, or a superseded version."""
     superseded = row.pipeline is not None and row.pipeline.superseded
     return not row.fails(Severity.WARNING) and row.lag is None and row.sources_error is None and not superseded
-
-
-def _shorten_codes(codes: Sequence[str]) -> str:
-    """First code, and the number of others."""
-    return f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
 
 
 def _rate_outcome(outcome: Outcome | None) -> Tone:

@@ -9,7 +9,7 @@ in between that look and the commit: delta-rs creates the file of the next versi
 conditional put; an Iceberg catalog commits only if its current snapshot is still that one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from os import fspath
@@ -34,7 +34,7 @@ from ckpt.inspection.checks.sink_times import Match, describe_times, find_droppe
 from ckpt.inspection.inspection import inspect
 from ckpt.live.asking import ask_sources
 from ckpt.live.forecast import foresee_sources
-from ckpt.live.outlook import SourceOutcome
+from ckpt.live.outlook import SourceOutcome, SourceOutlook
 from ckpt.live.sink.iceberg import is_in_catalog, roll_back
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
@@ -93,12 +93,12 @@ def rewind(
 
     options = storage_options or {}
     of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
-    by_version, from_points = to_sink_version is not None, from_ is not None
+    by_version = to_sink_version is not None
     wrong = {
         "{--restore-sink} needs {--to-sink-version}": restore_sink and not by_version,
         "name {--to-batch} or {--to-sink-version}, not both": by_version and to_batch is not None,
         "{--to-sink-version} needs the table, with {--sink}": by_version and sink is None,
-        "{--from_} goes back to a time, not to a batch": from_points and not isinstance(to_batch, datetime),
+        "{--from_} goes back to a time, not to a batch": from_ and not isinstance(to_batch, datetime),
         "{--source-options} needs {--sources}": source_options and not sources,
     }
     for problem, found in wrong.items():
@@ -115,8 +115,9 @@ def rewind(
             else:
                 planned = plan_rewind(storage, to_batch, replayed)
             planned = adapt_to_sink(planned, ask_sink(sink, uri, options))
-        if sources:
-            planned = _ask_sources(planned, source_options or {}, options)
+        if sources and (after := planned.inspection_after) is not None:
+            asked = ask_sources(after.checkpoint, source_options or {}, options, partial=True)
+            planned = _warn_of_sources(planned, foresee_sources(after.counted, asked))
         return add_mark(planned, storage)
 
     restored: list[SinkVersion] = []
@@ -134,13 +135,8 @@ def rewind(
     return result._replace(receipt=replace(result.receipt, problem=problem))
 
 
-def _ask_sources(
-    plan: RewindPlan, options: Mapping[int, Mapping[str, str]], storage_options: Mapping[str, str]
-) -> RewindPlan:
-    """A plan with what the sources have of the rows that the next start reads. Raises UsageError."""
-    if (after := plan.inspection_after) is None:
-        return plan
-    asked = foresee_sources(after.counted, ask_sources(after.checkpoint, options, storage_options, partial=True))
+def _warn_of_sources(plan: RewindPlan, asked: Sequence[SourceOutlook]) -> RewindPlan:
+    """Say what the sources have of the rows that the next start reads."""
     said = [words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in asked if each.said]
     gone = any(each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS) for each in asked)
     lost = ToAccept(left_out(), words("a source no longer has all rows")) + plan.skips if gone else plan.skips

@@ -14,7 +14,7 @@ from ckpt.advice import Option, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, PARTS
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
-from ckpt.checkpoint.points import list_points, parse_point
+from ckpt.checkpoint.points import list_points
 from ckpt.checkpoint.reader import look_beside, read_checkpoint
 from ckpt.checkpoint.recognised import is_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
@@ -87,10 +87,8 @@ class _Search:
 
     def note_points(self, folder: str, level: Folder) -> frozenset[str]:
         """Note the newest point of each query for all of them; return the names that need no look."""
-        if not any(map(parse_point, level.folders)):
-            return frozenset()
         points, unfinished = list_points(self.root.below(folder), level)
-        found = {_join(folder, own[-1].name): tuple(each.name for each in own) for own in points.values()}
+        found = {f"{folder}/{own[-1].name}".lstrip("/"): tuple(each.name for each in own) for own in points.values()}
         self.points |= found
         self.checkpoints += found
         return frozenset(unfinished).union(*found.values())
@@ -100,7 +98,7 @@ class _Search:
         if versions := self.find_versions(folder, level):
             live = versions if self.all_versions else versions[-1:]
             self.superseded += len(versions) - len(live)
-            self.checkpoints += [_join(folder, name) for name in live]
+            self.checkpoints += [f"{folder}/{name}".lstrip("/") for name in live]
             return []
         left_out = _NEVER | self.note_points(folder, level)
         if is_checkpoint(self.root, level, folder):
@@ -108,7 +106,7 @@ class _Search:
             left_out |= set(PARTS)
         table = not level.folders.isdisjoint(_TABLES)
         chosen = (name for name in sorted(level.folders - left_out) if not (table and "=" in name))
-        return [(_join(folder, name), name in level.links) for name in chosen]
+        return [(f"{folder}/{name}".lstrip("/"), name in level.links) for name in chosen]
 
 
 def discover(root: Root, depth: int | None = None, *, all_versions: bool = False) -> Discovered:
@@ -134,10 +132,6 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
             level = deeper if depth is None or below <= depth else []
     found = tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted)), search.points
     return Discovered(*found)
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
 
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
