@@ -32,8 +32,7 @@ def copy(
 
     The query may keep running; CHECKPOINT is only read. You can start a query on NEW. If NEW is the folder of a
     declarative pipeline's flow that has never run, the flow continues from CHECKPOINT. To move a query to another
-    storage or cloud, stop it first; each side has its own storage options. With --keep, NEW is a folder of points, and
-    this is one run of a schedule: ckpt rewind --from goes back to a point.
+    storage or cloud, stop it first; each side has its own storage options. With --keep, NEW is a folder of points.
 
     Examples:
     ckpt copy /cp/orders /tmp/orders --batch 307 --new-id

@@ -46,8 +46,7 @@ def name_option(name: str, value: "Value | None" = None) -> str:
     >>> name_option("to_batch"), name_option("mode", "overwrite"), name_option("deep", True), name_option("from_")
     ('--to-batch', '--mode overwrite', '--deep', '--from')
     """
-    name = name.rstrip("_")
-    return f"--{name.replace('_', '-')}" if value is None else " ".join(map(quote_word, _spell_option(name, value)))
+    return next(_spell_option(name, True)) if value is None else " ".join(map(quote_word, _spell_option(name, value)))
 
 
 def name_argument(name: str, value: "Value | None" = None) -> str:

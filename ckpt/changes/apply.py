@@ -145,8 +145,8 @@ def _do(step: FileStep, entry: ManifestEntry, storage: Storage, writer: Writer, 
     after = step.after if step.holder is None else step.holder.read(step.path)
     if FileContent.of(after) != entry.after:
         raise StorageError(f"{step.path} of the point changed since the plan was made")
-    own = None if like is None else replace(like, mtime_ns=None)
-    _write(writer, step.path, data, after if isinstance(after, bytes) else None, own)
+    like = None if like is None else replace(like, mtime_ns=None)
+    _write(writer, step.path, data, after if isinstance(after, bytes) else None, like)
 
 
 def _write(writer: Writer, path: str, before: bytes | None, after: bytes | None, like: Attributes | None) -> None:

@@ -102,7 +102,7 @@ class Backend(Protocol):
 
     def copy_from(self, source: str, path: str) -> None:
         """Have the storage copy a file of it, named by its full path."""
-        raise NotImplementedError
+        raise OSError(source)  # it has no such request
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder without files."""

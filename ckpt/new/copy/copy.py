@@ -99,11 +99,9 @@ def copy(
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
         sink: The query's sink, as for ``inspect``: only that sink is
             described then.
-        since: An earlier copy: files that it has with the same bytes become hard links, or copies made by the storage,
-            if it is on one storage with ``new``. Both are read to compare them.
-        keep: Make a point in the folder ``new``, named by time and batch, and remove points of this query that are not
-            the newest of one of the last periods: ``"hourly=24,daily=7"``; also ``last``, ``weekly``, ``monthly`` and
-            ``yearly``. The newest point stays.
+        since: An earlier copy: files that it has with the same bytes become links, or copies that the storage makes.
+        keep: Make a point in the folder ``new``, and remove those of this query that are not the newest of one of the
+            last periods, as ``"hourly=24,daily=7,weekly=5,monthly=12,yearly=3,last=2"`` has them.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
