@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ckpt.formats.offsets import UNFINISHED
 from ckpt.storage import open_storage
 from ckpt.storage.remote_writer import RemoteWriter
 from tests.changes.killing import killed, stops
+from tests.changes.prune.aged import aged
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.copy.test_copy import files
@@ -254,3 +256,37 @@ def test_a_kill_at_any_change_leaves_complete_points_alone(tmp_path: Path) -> No
         run()
         assert list_points(open_storage(str(folder)))[1] == []
         must_be_whole()
+
+
+@pytest.mark.parametrize(
+    "where", [pytest.param(kind, marks=pytest.mark.service) for kind in ("s3_uri", "azure_uri", "gcs_uri", "hdfs_uri")]
+)
+def test_points_on_real_storage(where: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Object stores copy the files that are the same; a point that is removed leaves nothing; a query goes back."""
+    uri, options = request.getfixturevalue(where)(aged(SAMPLE, tmp_path / "uploaded", 3))
+    folder, old = f"{uri}-kept", open_storage(f"{uri}-kept", options)
+    ckpt.copy(str(SAMPLES / SAMPLE), f"{folder}/{OLD}", batch=3, to_storage_options=options or None)
+    made = []
+    for _ in range(3):
+        made.append(ckpt.copy(uri, folder, keep="last=2", storage_options=options))
+        time.sleep(1)
+    if where != "hdfs_uri":
+        assert made[0].linked > 0
+        assert min(each.linked for each in made[1:]) > made[0].bytes // 2
+    assert set(old.list_level().folders) == set(made[-1].points), "nothing is left of the others"
+    (row,) = ckpt.scan(folder, storage_options=options).checkpoints
+    assert row.points == made[-1].points
+    ckpt.copy(str(SAMPLES / SAMPLE), f"{folder}/{OLD}", batch=3, to_storage_options=options or None)
+    at = datetime(2026, 11, 2, tzinfo=UTC)
+    plan, receipt = ckpt.rewind(
+        uri,
+        to_batch=at,
+        from_=folder,
+        apply=True,
+        grace=0,
+        accept_skip=True,
+        accept_replay=True,
+        storage_options=options,
+    )
+    assert receipt.applied, (receipt.problem, plan.refused)
+    assert ckpt.open_checkpoint(uri, storage_options=options).commits.ids[-1] == 3
