@@ -57,7 +57,7 @@ def choose_removed(points: Iterable[Point], rule: Mapping[str, int]) -> list[Poi
     ordered = sorted(points)
     kept = set(ordered[-1:])
     for period, count in rule.items():
-        newest = {f"{point.time:{_PERIODS[period]}}": point for point in ordered}
+        newest = {(f"{point.time:{_PERIODS[period]}}", period == "last" and point.batch): point for point in ordered}
         kept.update([*newest.values()][::-1][:count])
     return [point for point in ordered if point not in kept]
 

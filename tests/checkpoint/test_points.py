@@ -20,10 +20,10 @@ PERIODS = {  # as the names of points show them
     "monthly": len("2026-11"),
     "yearly": len("2026"),
 }
-TIMES = st.datetimes(datetime(2024, 12, 25), datetime(2026, 1, 7)).map(
-    lambda time: time.replace(microsecond=0, tzinfo=UTC)
-)
-POINTS = st.lists(st.builds(Point, TIMES, st.integers(0, 5)), max_size=40, unique_by=lambda point: point.time)
+TIMES = st.sampled_from([START, START + timedelta(hours=1)]) | st.datetimes(
+    datetime(2024, 12, 25), datetime(2026, 1, 7)
+).map(lambda time: time.replace(microsecond=0, tzinfo=UTC))
+POINTS = st.lists(st.builds(Point, TIMES, st.integers(0, 5)), max_size=40, unique=True)
 RULES = st.dictionaries(st.sampled_from([*PERIODS, "weekly"]), st.integers(0, 9), min_size=1)
 
 
