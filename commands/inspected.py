@@ -159,11 +159,9 @@ def _read_finding(
     diagnosis = known or own
     minor = keys.severity is Severity.NOTE and (keys.code, keys.path) not in explained
     here = None if keys.remedy is None else advice.get((keys.code, keys.remedy), _NO_ADVICE)
-    return Finding(diagnosis, keys.path, keys.detail, here, minor and not _is_note(diagnosis))
-
-
-def _is_note(diagnosis: Diagnosis) -> bool:
-    return diagnosis.severity_for(Asked.BOTH) is Severity.NOTE
+    return Finding(
+        diagnosis, keys.path, keys.detail, here, minor and diagnosis.severity_for(Asked.BOTH) is not Severity.NOTE
+    )
 
 
 def _list_unknown(document: InspectionDocument, path: str) -> Iterator[str]:

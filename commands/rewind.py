@@ -9,6 +9,7 @@ import ckpt
 from ckpt.changes.rewind.plan import Replayed
 from ckpt.checkpoint.times import parse_time
 from ckpt.errors import UsageError
+from ckpt.live.kind import source_options
 
 from . import change_options, options
 from .render.rewind import RewindReport
@@ -28,6 +29,11 @@ def rewind(
     restore_sink: Annotated[bool, typer.Option("--restore-sink", help="Also restore that table to V.")] = False,
     replay: Annotated[Replayed, typer.Option(help="Run batch N+1 with old or new offsets.")] = Replayed.SAME,
     sink: options.SinkOption = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="FOLDER", help="Points of ckpt copy --keep, for an older --to-time.")
+    ] = None,
+    sources: options.SourcesOption = False,
+    source_option: options.ReaderOption = None,
 ) -> None:
     """Take a query back to batch N, with its state.
 
@@ -35,7 +41,7 @@ def rewind(
 
     Examples:
     ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
-    ckpt rewind /cp/orders --to-time 2026-05-31T07:30Z
+    ckpt rewind /cp/orders --to-time 2026-05-31T07:30Z --from /kept/orders
 
     Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
     it.
@@ -46,11 +52,14 @@ def rewind(
         ckpt.rewind,
         RewindReport,
         checkpoint,
-        of_plan=("to_batch", "to_sink_version", "sink"),
+        of_plan=("to_batch", "to_sink_version", "sink", "from_"),
         accepted=accepted,
         to_batch=to_batch if to_time is None else to_time,
         to_sink_version=to_sink_version,
         restore_sink=restore_sink,
         replay=replay,
         sink=sink,
+        from_=from_,
+        sources=sources,
+        source_options=source_options(source_option or ()),
     )

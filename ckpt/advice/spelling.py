@@ -43,10 +43,10 @@ def quote_line(call: Call) -> str:
 def name_option(name: str, value: "Value | None" = None) -> str:
     """Name the option that an argument is, with its value.
 
-    >>> name_option("to_batch"), name_option("mode", "overwrite"), name_option("deep", True)
-    ('--to-batch', '--mode overwrite', '--deep')
+    >>> name_option("to_batch"), name_option("mode", "overwrite"), name_option("deep", True), name_option("from_")
+    ('--to-batch', '--mode overwrite', '--deep', '--from')
     """
-    return f"--{name.replace('_', '-')}" if value is None else " ".join(map(quote_word, _spell_option(name, value)))
+    return next(_spell_option(name, True)) if value is None else " ".join(map(quote_word, _spell_option(name, value)))
 
 
 def name_argument(name: str, value: "Value | None" = None) -> str:
@@ -83,7 +83,7 @@ def _list_options(call: Call) -> Iterator[str]:
 
 
 def _spell_option(name: str, value: Value) -> Iterator[str]:
-    option = f"--{name.replace('_', '-')}"
+    option = f"--{name.rstrip('_').replace('_', '-')}"
     match value:
         case True:
             yield option

@@ -142,8 +142,11 @@ def _do(step: FileStep, entry: ManifestEntry, storage: Storage, writer: Writer, 
     data = _read_if_there(storage, step.path)
     if FileContent.of(data) != entry.before:
         raise StorageError(f"{step.path} changed since the plan was made: something else is writing here")
-    after = step.after if isinstance(step.after, bytes) else None
-    _write(writer, step.path, data, after, None if like is None else replace(like, mtime_ns=None))
+    after = step.after if step.holder is None else step.holder.read(step.path)
+    if FileContent.of(after) != entry.after:
+        raise StorageError(f"{step.path} of the point changed since the plan was made")
+    like = None if like is None else replace(like, mtime_ns=None)
+    _write(writer, step.path, data, after if isinstance(after, bytes) else None, like)
 
 
 def _write(writer: Writer, path: str, before: bytes | None, after: bytes | None, like: Attributes | None) -> None:

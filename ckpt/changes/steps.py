@@ -5,7 +5,7 @@ makes the next write of ``N`` fail, so it is removed before ``N`` and written on
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 
@@ -50,6 +50,7 @@ class FileStep:
     after: bytes | FileContent | None
     source: str | None = None  # the file of this checkpoint whose content is written
     like: str | None = None  # the file whose owner and permissions are taken over
+    holder: Storage | None = field(default=None, compare=False)  # the place that has the content under this path
 
     @property
     def action(self) -> FileAction:
@@ -156,7 +157,7 @@ def view_changed(
     for step in steps:
         after = step.after
         if isinstance(after, FileContent):
-            holder = storage if made is None or step.source else made
+            holder = step.holder or (storage if made is None or step.source else made)
             files[step.path] = Elsewhere(holder, step.source or step.path, after.size)
         else:
             files[step.path] = after

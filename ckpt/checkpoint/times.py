@@ -75,6 +75,10 @@ def _spell(moment: datetime | int) -> str:
     return instant(ms) if ms % 1000 == 0 else f"{instant(ms)[:-1]}.{ms % 1000:03}Z"
 
 
+class NotHere(CkptError):
+    """The batch of a time may be older than all that the logs still have."""
+
+
 class _Stage(NamedTuple):
     """From a recorded time on: what can have been the newest committed batch, and why it is not known which."""
 
@@ -186,11 +190,12 @@ def find_batch(checkpoint: Checkpoint, batch: BatchOrTime | None) -> int | None:
     newest, why, step = line.find(ms)
     if not newest - {None}:
         oldest = line.describe(next(iter(line.committed), line.ids[0]))
-        raise CkptError(f"{checkpoint.uri}: no batch here was committed at {spelled}: the oldest is {oldest}")
+        raise NotHere(f"{checkpoint.uri}: no batch here was committed at {spelled}: the oldest is {oldest}")
     if len(newest) > 1 or why:
         named = [line.describe(each) for each in sorted(newest, key=lambda each: -1 if each is None else each)]
         names = " or ".join([*named[:_SHOWN], *([f"{len(named) - _SHOWN} more"] if len(named) > _SHOWN else [])])
-        raise CkptError(f"{checkpoint.uri}: at {spelled} it may be {names}: {why}. Name the batch by its number")
+        error = NotHere if None in newest else CkptError
+        raise error(f"{checkpoint.uri}: at {spelled} it may be {names}: {why}. Name the batch by its number")
     known = BatchAt(max(filter(None, newest), default=0))
     following = line.next.get(known)
     then = f", and the next is {line.describe(following)}" if following is not None else ""

@@ -9,14 +9,14 @@ from typing import Self
 from ckpt.advice import Option, Words, join
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import view_changed
-from ckpt.checkpoint.checkpoint import STATE
+from ckpt.checkpoint.checkpoint import OFFSETS, STATE
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.new.comparing import ReadSums
-from ckpt.storage import FileInfo, Storage, open_storage
+from ckpt.storage import FileInfo, Listing, Storage, open_storage
 from ckpt.storage.base import PIECE
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.locations import find_parent, is_inside, is_one_account, local_path, spark_uri
@@ -72,6 +72,8 @@ class Placing:
     options: Mapping[str, str] = field(default_factory=dict)
     tasks_write: bool = False  # state files are written by tasks, also such as nobody reports
     attributes: Callable[[str], Attributes | None] = lambda path: None
+    since: tuple[Storage, Listing] | None = None  # an earlier copy: what it has with the same bytes is linked
+    linked: dict[str, int] = field(default_factory=dict)  # those files, and their bytes
     sizes: dict[str, int] = field(default_factory=dict)  # by path
     _newest: str | None = None  # where the newest offsets belong
     _finished: bytes | None = None  # these, once they are there
@@ -85,7 +87,8 @@ class Placing:
 
     def make_attempt(self) -> "Placing":
         """Return another attempt at the same place, which has written nothing yet."""
-        return Placing(self.storage, self.writer, self.missing, self.options, self.tasks_write)
+        place = self.storage, self.writer, self.missing, self.options
+        return Placing(*place, tasks_write=self.tasks_write, since=self.since)
 
     def __enter__(self) -> Self:
         return self
@@ -205,8 +208,27 @@ class Placing:
             problem = f"a start would not continue from it as from {like}"
         raise StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")
 
+    def _link(self, path: str, data: bytes | FilePieces) -> bool:
+        """Make a file of the earlier copy, if it has the time, which links share, and the new one then the bytes."""
+        if self.since is None:
+            return False
+        (other, listing), kept = self.since, self.attributes(path)
+        mtime_ms = kept.mtime_ns // 1_000_000 if kept and kept.mtime_ns else None
+        info = listing.info(path)
+        fits = info is not None and info.size == len(data) and mtime_ms in (None, info.mtime_ms)
+        if not fits or not self.writer.link(path, other):
+            return False
+        pieces = enumerate((data,) if isinstance(data, bytes) else data)
+        if all(piece == self.storage.read_range(path, number * PIECE, len(piece)) for number, piece in pieces):
+            self.linked[path] = len(data)
+            return True
+        self.writer.remove(path)
+        return False
+
     def _create(self, path: str, data: bytes | FilePieces) -> None:
         try:
+            if self._link(path, data):
+                return
             if isinstance(data, FilePieces):
                 self.writer.create_from(path, data, self.attributes(path))
             else:
@@ -220,6 +242,20 @@ class Placing:
             self._make_folder(path.rpartition("/")[0])
             self._folders[path] = None
             self.writer.make_folder(path)
+
+
+def discard_checkpoint(storage: Storage, writer: Writer) -> None:
+    """Remove a checkpoint that ckpt made; it is marked first, so that no part of it starts. Raises StorageError."""
+    tree = storage.list_tree()
+    newest = f"{OFFSETS}/{max(filter(str.isdecimal, tree.in_folder(OFFSETS)), key=int, default='')}"
+    if tree.info(newest) is not None and (data := storage.read(newest)) != UNFINISHED:
+        writer.replace(newest, UNFINISHED, data)
+    with ThreadPoolExecutor(1 if storage.local else AT_ONCE, thread_name_prefix="ckpt-remove") as pool:
+        list(pool.map(writer.remove, (path for path, _ in tree.walk() if path != newest)))
+    if tree.info(newest) is not None:
+        writer.remove(newest)
+    for folder in sorted(tree.folders, reverse=True):
+        writer.remove_folder(folder)
 
 
 def check_apart(checkpoint: str, new: str) -> None:

@@ -106,7 +106,7 @@ def keep_options(options: Mapping[str, str], schema: Json, *, default_mode: str 
         name = _ALIASES.get(option.lower(), option.lower())
         default = _find_default(name)
         if name == CORRUPT:
-            if value in _list_names(schema):
+            if value in {str(each["name"]) for each in fields_of(schema) or () if isinstance(each, dict)}:
                 kept[name] = value
         elif default is not None and value.lower() != (default_mode if name == "mode" else default).lower():
             legible = name in _LEGIBLE or value.lower() in ("true", "false")
@@ -200,7 +200,3 @@ def _find_default(name: str) -> str | None:
     if name in _DECIDING:
         return _DECIDING[name][0]
     return _OF_ALL.get(name, _OF_ROWS.get(name))
-
-
-def _list_names(schema: Json) -> set[str]:
-    return {str(each["name"]) for each in fields_of(schema) or () if isinstance(each, dict)}

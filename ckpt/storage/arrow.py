@@ -134,6 +134,13 @@ class ArrowBackend(Backend):
             raise FileNotFoundError(path)
         self.file_system.delete_file(self.join(path))
 
+    def copy_from(self, source: str, path: str) -> None:
+        self.file_system.copy_file(source, self.join(path))
+
+    def remove_folder(self, path: str) -> None:
+        if all(entry.file is None for entry in self._list(path, recursive=True)):
+            self.file_system.delete_dir(self.join(path))
+
     def make_folder(self, path: str) -> None:
         if self._renames:
             self.file_system.create_dir(self.join(path))

@@ -122,6 +122,12 @@ class FsspecBackend(Backend):
     def delete(self, path: str) -> None:
         self.file_system.rm_file(self.join(path))
 
+    def copy_from(self, source: str, path: str) -> None:
+        self.file_system.cp_file(source, self.join(path))
+
+    def remove_folder(self, path: str) -> None:
+        self.file_system.rmdir(self.join(path))
+
     def make_folder(self, path: str) -> None:
         self.file_system.makedirs(self.join(path), exist_ok=True)
 

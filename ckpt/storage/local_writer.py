@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from ckpt.errors import DiskFull, StorageError, one_line
-from ckpt.storage.base import folders_above, temporary
+from ckpt.storage.base import Storage, folders_above, temporary
 from ckpt.storage.locations import READ_ONLY, is_read_only, local_path
 from ckpt.storage.lock_files import LeaseHolder, LocalFolder
 from ckpt.storage.uri import NO_OPTIONS, open_backend
@@ -146,6 +146,17 @@ class LocalWriter(LeaseHolder, Writer):
         """Write under a temporary name, flush, link into place, flush the folder."""
         with self._write_temporary(path, pieces, attributes) as (unfinished, name, folder):
             _put_in_place(unfinished, name, folder)
+
+    def link(self, path: str, other: Storage) -> bool:
+        root = local_path(other.uri)
+        self._must_hold()
+        with suppress(OSError):  # of another file system, or one without links
+            if root is not None and not os.path.islink(f"{root}/{path}"):
+                with self._open_folder(path) as (folder, name):
+                    os.link(f"{root}/{path}", name, dst_dir_fd=folder, follow_symlinks=False)
+                    _flush(folder)
+                    return True
+        return False
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Write under a temporary name, flush, look at the file again, rename over it, flush the folder."""

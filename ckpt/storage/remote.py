@@ -100,6 +100,14 @@ class Backend(Protocol):
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole file over one that is there; where it can, so that every reader sees one of the two."""
 
+    def copy_from(self, source: str, path: str) -> None:
+        """Have the storage copy a file of it, named by its full path."""
+        raise OSError(source)  # it has no such request
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder without files."""
+        self.delete(path)
+
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from ckpt.errors import NotFound, StorageError
-from ckpt.storage.base import PIECE
-from ckpt.storage.locations import find_parent
+from ckpt.storage.base import PIECE, Storage
+from ckpt.storage.locations import find_parent, is_same_store
 from ckpt.storage.lock_files import LeaseHolder
 from ckpt.storage.remote import RemoteFolder
 from ckpt.storage.writer import AlreadyThere, Attributes, Writer, report_changed_file
@@ -81,6 +81,16 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
                 raise AlreadyThere(f"{shown} already exists, but did not a moment ago") from error
             self._must_have(path, size, digest.digest())
 
+    def link(self, path: str, other: Storage) -> bool:
+        self._must_hold()
+        if isinstance(other, RemoteFolder) and is_same_store(other.uri, self.uri):
+            with suppress(Exception):  # such as of a file above its limit
+                self._backend.copy_from(other._backend.join(path), path)
+                return True
+            with suppress(Exception):
+                self._backend.delete(path)
+        return False
+
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:
         """Look at the file, put the new one over it, and read that again."""
         with self._explain_errors(path, "written"):
@@ -111,4 +121,7 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
         """A remote file's owner is the storage's own affair."""
 
     def remove_folder(self, path: str) -> None:
-        """Nothing: an object store has none, and one that is left elsewhere does no harm."""
+        """Also the object that a store keeps for it; no bucket, and one that is left does no harm."""
+        with suppress(Exception):
+            if path or find_parent(self.uri) is not None:
+                self._backend.remove_folder(path)

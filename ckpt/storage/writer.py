@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ckpt.errors import StorageError
-from ckpt.storage.base import temporary
+from ckpt.storage.base import Storage, temporary
 
 
 class AlreadyThere(StorageError):
@@ -65,6 +65,12 @@ class Writer(Protocol):
 
         An error of ``pieces`` is passed on, and no file is there then; an object store may show a part of it before
         that, for a moment.
+        """
+
+    def link(self, path: str, other: Storage) -> bool:
+        """Make a file of another folder one of this, by a hard link or a copy of the storage; False where none can be.
+
+        Links are safe: Spark and ckpt rename new files to their names, and each SST file has a name of its own.
         """
 
     def replace(self, path: str, data: bytes, was: bytes, attributes: Attributes | None = None) -> None:

@@ -166,7 +166,7 @@ def _make_environment() -> Any:
     except ModuleNotFoundError:
         raise HtmlMissing(f"output as HTML needs the package jinja2: {install_command('html')}") from None
     environment = Environment(
-        loader=FunctionLoader(_read_source),
+        loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -175,10 +175,6 @@ def _make_environment() -> Any:
     )
     environment.filters |= {"size": size, "instant": instant, "counted": plural, "advice": split_advice}
     return environment
-
-
-def _read_source(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _make_safe(value: Any) -> Any:

@@ -8,6 +8,7 @@ from ckpt.advice import NO_ROWS, Do, call, do, words
 from ckpt.checkpoint.pipelines import parse_flow
 from ckpt.migrate.handoff.plan import SinkMeaning
 from ckpt.new.copy.copy import CheckpointCopy
+from ckpt.storage.locations import find_parent
 from ckpt.texts import plural
 
 from .blocks import Block, Heading, Headline, Item, Next, Page, Tone, bullets, page_of, show_call
@@ -21,7 +22,7 @@ from .reports import Exit, Report
 _SHOWN = 5  # files
 
 
-_KEYS = "checkpoint to batch files bytes query_id new_id planned wrong_checksums sinks"
+_KEYS = "checkpoint to batch files bytes linked query_id new_id planned wrong_checksums sinks points removed"
 
 
 class CopyDocument(DocumentKeys, record=CheckpointCopy, keys=_KEYS):
@@ -40,6 +41,7 @@ class CopyReport(Report[CheckpointCopy]):
     """A copy that was made or planned; ``source`` is the original as it was typed."""
 
     source: str
+    rule: str | None = None  # of the points
 
     @classmethod
     def of_value(cls, value: CheckpointCopy) -> "CopyReport":
@@ -58,14 +60,16 @@ class CopyReport(Report[CheckpointCopy]):
             show_title(self.record.inspection),
             self._show_headline(),
             self._show_wrong(),
+            self._show_points(),
             [forecast_cases(self.record.inspection.forecasts)],
-            self._show_sinks(),
+            [] if self.record.points else self._show_sinks(),
             self._show_next(),
         )
 
     def _show_headline(self) -> Iterator[Block]:
         done = self.record
         size = f"{plural(done.files, 'file')}, {plural(done.bytes, 'byte')}"
+        size += f", {done.linked:,} of them in links to an earlier copy" if done.linked else ""
         if done.planned:
             yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
         elif done.wrong_checksums:
@@ -79,6 +83,10 @@ class CopyReport(Report[CheckpointCopy]):
             yield Heading("Damage", f"{plural(len(wrong), 'file')} of state {fits}; the original has the same damage")
             yield from bullets(wrong, _SHOWN)
 
+    def _show_points(self) -> Iterator[Block]:
+        for what, names in (("Points", self.record.points), ("Removed", self.record.removed)):
+            yield from [Heading(what, plural(len(names), "point")), *bullets(names[::-1], _SHOWN)] if names else []
+
     def _show_sinks(self) -> Iterator[Block]:
         own = "has its own query id" if self.record.new_id else "has the original's query id"
         yield Heading("Sinks", f"the copy {own}. If both queries write to the same sink, that sink")
@@ -87,6 +95,8 @@ class CopyReport(Report[CheckpointCopy]):
     def _show_next(self) -> Iterator[Block]:
         if self.record.planned:
             copy = call("copy", self.source, self.record.to, batch=self.record.batch)
+            if self.rule is not None:
+                copy = call("copy", self.source, find_parent(self.record.to) or "", keep=self.rule)
             adopts = words("Stop the query for good, then let the flow take over its checkpoint.")
             copies = words("Copy it. The query may keep running; stop it first only if it will continue on the copy.")
             text = copies if parse_flow(self.record.to) is None else adopts

@@ -163,7 +163,8 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         """A guided change in about ten lines: the outcome, each change with its cost, the command."""
         if self.plan.guided is None:
             return self.page()
-        parts = [part for part in self.plan.parts if _is_changed(part)]
+        same = PartChange.SAME, Knowledge.FULL
+        parts = [part for part in self.plan.parts if (part.change, part.verdict) != same]
         rows = [_tabulate_part(part, f"{part.change} {_name_part(part)}", planned=True)[1:] for part in parts]
         shown = rows if len(rows) <= _BRIEF else [*rows[: _BRIEF - 1], (f"and {len(rows) - _BRIEF + 1} more", "", "")]
         steps = [step for block in self._show_next() if isinstance(block, Next) for step in block.steps]
@@ -276,10 +277,6 @@ class EvolveReport(ChangeReport[EvolvePlan]):
 
 
 _BRIEF = 2  # rows of a comment
-
-
-def _is_changed(part: QueryChange) -> bool:
-    return part.change is not PartChange.SAME or part.verdict is not Knowledge.FULL
 
 
 def _name_part(part: QueryChange) -> str:

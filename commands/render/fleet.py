@@ -48,7 +48,7 @@ class _Counts(Keys):
 
 _ROW = """path name verdict outcome kind query_id stateful latest_batch latest_ms age_ms uncommitted files bytes
 state_bytes state_growth snapshot_lag replay_files deletable_bytes not_read lag lost sources_error severity findings
-codes worst error pipeline"""
+codes worst error pipeline points"""
 
 
 class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
@@ -173,11 +173,13 @@ class ScanReport(Report[Scan]):
     def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
         """The cells by the head of their column."""
         severity, worst, outcome = checkpoint.severity, checkpoint.worst, checkpoint.outcome
+        codes = checkpoint.codes
+        shown = f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
         return {
             "": "" if severity in (None, Severity.NOTE) else Cell(str(severity), tone=TONES[severity]),
             "checkpoint": Cell(self._name_row(checkpoint), section=section),
             "verdict": checkpoint.verdict or "",
-            "finding": Cell(_shorten_codes(checkpoint.codes), worst.name.replace("-", " ") if worst else ""),
+            "finding": Cell(shown, worst.name.replace("-", " ") if worst else ""),
             "next start": Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
             "batch": _describe_count(checkpoint.latest_batch),
             "age": _describe_age(self.record.age_ms(checkpoint)),
@@ -193,6 +195,10 @@ class ScanReport(Report[Scan]):
         version = checkpoint.pipeline
         pipelines = {row.pipeline and row.pipeline.flow.pipeline for row in self.record.checkpoints}
         superseded = " (superseded)" if version is not None and version.superseded else ""
+        if kept := checkpoint.points:
+            days = " to ".join(dict.fromkeys((kept[0][:10], kept[-1][:10])))
+            folder = self._shorten_path(checkpoint.path.partition(f"/{kept[-1]}")[0])
+            return f"{folder}: {plural(len(kept), 'point')}, {days}"
         if len(pipelines) > 1 or version is None:
             return f"{self._shorten_path(checkpoint.path)}{superseded}"
         flow = "" if version.flow.name == version.flow.table.rpartition(".")[2] else f"  flow {version.flow.name}"
@@ -244,11 +250,6 @@ def _is_healthy(row: ScannedCheckpoint) -> bool:
     """Tell whether nothing is to be said of a checkpoint that was not asked for: its lag, or a superseded version."""
     superseded = row.pipeline is not None and row.pipeline.superseded
     return not row.fails(Severity.WARNING) and row.lag is None and row.sources_error is None and not superseded
-
-
-def _shorten_codes(codes: Sequence[str]) -> str:
-    """First code, and the number of others."""
-    return f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
 
 
 def _rate_outcome(outcome: Outcome | None) -> Tone:

@@ -8,6 +8,7 @@ from ckpt.advice import Advice, Code, Words, words
 from ckpt.advice.calls import Value
 from ckpt.changes.rewind.plan import Replayed, RewindPlan
 from ckpt.changes.steps import FileContent
+from ckpt.checkpoint.points import parse_point
 from ckpt.live.sink.versions import SinkVersion
 from ckpt.texts import plural, size
 
@@ -21,7 +22,7 @@ class _TableKeys(Keys, record=SinkVersion, keys="number newest batch is_current 
 
 
 class RewindDocument(
-    ChangeDocument, record=RewindPlan, request="to_batch replayed needed", result="table restores possible"
+    ChangeDocument, record=RewindPlan, request="to_batch replayed needed", result="point table restores possible"
 ):
     """The document of ``ckpt rewind``."""
 
@@ -48,9 +49,11 @@ class RewindReport(ChangeReport[RewindPlan]):
         return f"{plural(len(gone), 'file')}, {size(sum(gone))}: {self.plan.why}"
 
     def options(self) -> dict[str, Value | None]:
-        table = self.plan.table
+        table, point = self.plan.table, parse_point(self.plan.point or "")
         return {
-            "to_batch": self.plan.to_batch if table is None else None,
+            "to_batch": self.plan.to_batch if table is None and point is None else None,
+            "to_time": None if point is None else f"{point.time:%Y-%m-%dT%H:%M:%SZ}",
+            "from_": self.plan.folder,
             "to_sink_version": None if table is None else table.number,
             "restore_sink": self.plan.restores or None,
             "replay": Replayed.NEW.value if self.plan.replayed is Replayed.NEW else None,

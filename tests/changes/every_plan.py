@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from ckpt.changes.offsets.plan import offsets_set
 from ckpt.changes.plan import ChangePlan
 from ckpt.changes.prune.plan import plan_prune
 from ckpt.changes.relocate.plan import plan_relocation
+from ckpt.changes.rewind.from_points import plan_from_points
 from ckpt.changes.rewind.plan import Replayed, plan_rewind
 from ckpt.changes.skip.plan import plan_skip
+from ckpt.new.copy.copy import copy
 from ckpt.new.evolve.plan import EvolveOptions, plan_evolution
 from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.storage import Storage, open_storage
@@ -49,6 +52,19 @@ class Aged:
         aged(self.sample, to, self.keep)
 
 
+@dataclass(frozen=True)
+class Pointed:
+    """A sample with the logs of its newest batches only, beside a folder with a point of an older one."""
+
+    sample: str
+
+    def build(self, to: Path) -> None:
+        """Make both in a new folder."""
+        aged(self.sample, to, 3)
+        (to.parent / "points").mkdir()
+        copy(str(SAMPLES / self.sample), str(to.parent / "points" / "2026-11-20T00-00-00Z-batch-3"), batch=3)
+
+
 Planner = Callable[[Storage], ChangePlan]
 FILL, REWIND = (partial(plan_repair, strategy=strategy) for strategy in (Strategy.FILL, Strategy.REWIND))
 
@@ -64,7 +80,12 @@ def _add_source(storage: Storage) -> ChangePlan:
     return plan_evolution(storage, query, EvolveOptions())
 
 
-CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
+def _go_to_point(storage: Storage) -> ChangePlan:
+    folder = open_storage(str(Path(storage.uri).parent / "points"))
+    return plan_from_points(storage, folder, datetime(2026, 11, 20, tzinfo=UTC), Replayed.SAME)
+
+
+CHANGES: dict[str, tuple[Gap | Emptied | Aged | Pointed | str, Planner]] = {
     "a sample": ("async-kafka-4.2", FILL),
     "no checksums": (Gap((0, 7), (0, 7)), FILL),
     "unreadable predecessor": (
@@ -86,6 +107,7 @@ CHANGES: dict[str, tuple[Gap | Emptied | Aged | str, Planner]] = {
     "repair that writes a commit": (Emptied("aggregation-format2-4.2", "commits/7"), plan_repairs),
     "other sources": (Aged("kafka-4.2", 2), _add_source),
     "skip": ("aggregation-killed-changelog-4.3", plan_skip),
+    "rewind to a point": (Pointed("aggregation-changelog-4.2"), _go_to_point),
     "rewind of a file source": ("file-source-4.2", partial(plan_rewind, to_batch=9, replayed=Replayed.NEW)),
     "offsets": ("kafka-4.2", partial(_offsets, '{"orders":{"0":46,"1":49}}')),
     "prune": (Aged("aggregation-rocksdb-4.2", 2), plan_prune),

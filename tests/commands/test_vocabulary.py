@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from inspect import Parameter, isfunction, signature
+from keyword import iskeyword
 from typing import Any, get_args
 
 import pytest
@@ -80,10 +81,10 @@ def list_arguments(call: Callable[..., Any]) -> list[str]:
 
 
 def list_options(command: Any) -> set[str]:
-    """List the options of a command as arguments are spelled."""
+    """List the options of a command as arguments are spelled: ``--from`` is ``from_``, as Python has that word."""
     spellings = (param.opts for param in command.params if param.param_type_name == "option")
     firsts = (next(word for word in words if word.startswith("--")) for words in spellings)  # others are aliases
-    return {word[2:].replace("-", "_") for word in firsts}
+    return {f"{word[2:].replace('-', '_')}{'_' * iskeyword(word[2:])}" for word in firsts}
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -11,7 +11,8 @@ offsets go last. Where that predecessor stays, each moment is one in which Spark
 range, or fails because a version of state is missing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import chain
 
 from ckpt.checkpoint.checkpoint import SKIPPED, STATE, Checkpoint, Log
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
@@ -38,11 +39,11 @@ def find_files_after(checkpoint: Checkpoint, batch: int, *, keep_planned: bool =
     last = [] if latest is None else planned.pop(latest, [])
     return (
         *first,
-        *_flatten_paths(_find_later_batches(checkpoint.commits, listing, batch)),
+        *chain.from_iterable(map(sorted, _find_later_batches(checkpoint.commits, listing, batch).values())),
         *state_above(listing, batch + 1),
         *_find_later_operator_metadata(listing, batch),
         *_find_later_source_entries(checkpoint, last_planned),
-        *_flatten_paths(planned),
+        *chain.from_iterable(map(sorted, planned.values())),
         *([SKIPPED] if any(each.batch > batch for each in checkpoint.marked_skipped) else []),
         *last,
     )
@@ -69,11 +70,6 @@ def _find_later_batches(log: Log[OffsetLog] | Log[CommitLog], listing: Listing, 
         if number is not None and number > batch:
             paths.setdefault(number, []).append(f"{log.folder}/{name}")
     return dict(sorted(paths.items(), reverse=True))
-
-
-def _flatten_paths(by_batch: Mapping[int, list[str]]) -> Iterator[str]:
-    for paths in by_batch.values():
-        yield from sorted(paths)
 
 
 def _find_later_operator_metadata(listing: Listing, batch: int) -> Iterator[str]:

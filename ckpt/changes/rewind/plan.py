@@ -215,6 +215,8 @@ class RewindPlan(ChangePlan):
     replayed: Annotated[Replayed, "as `--replay`"] = Replayed.SAME
     possible: Ranges = ()  # batches that can be gone back to, judging by the names of state files
     again: Again | None = None  # what runs again; None where there is no plan
+    point: Annotated[str | None, "with `--from`: the point that the checkpoint becomes; null: its own files do"] = None
+    folder: str | None = None  # that has it
     table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
     restores: Annotated[bool, "as `--restore-sink`, if needed"] = False
 
@@ -257,16 +259,24 @@ def plan_rewind(
     if not steps:
         why = f"there is nothing after batch {to_batch}" + (" to remove" if kept else "")
         return replace(plan, needed=False, why=why)
-    newest = max(i for i in (checkpoint.offsets.latest, checkpoint.commits.latest, to_batch) if i is not None)
     committed = to_batch + 1 in checkpoint.commits
+    newest = max(i for i in (checkpoint.offsets.latest, checkpoint.commits.latest, to_batch) if i is not None)
     again = Again(to_batch, newest, kept, committed, bool(checkpoint.stateful), _was_computed(checkpoint, to_batch + 1))
-    cut = any(step.path.startswith(f"{SOURCES}/") for step in steps)
+    why = _describe_steps(checkpoint, to_batch, same=kept)
+    why += f"; {added} is written because a start looks for it; nothing is read from it" if added else ""
+    plan = check_steps(replace(plan, steps=steps, why=why, again=again), storage, checkpoint, again)
+    if plan.refused is None:
+        return plan
+    possible, names = "Batches to go back to, judging by names", _spell_batches(batches)
+    refused = words("{why}. {possible}: {names}", why=plan.refused, possible=possible, names=names)
+    return replace(plan, refused=refused)
+
+
+def check_steps(plan: RewindPlan, storage: Storage, checkpoint: Checkpoint, again: Again) -> RewindPlan:
+    """Say what the steps do to rows, refused where no start runs so; ``checkpoint`` also has the offsets of later."""
+    cut = any(step.path.startswith(f"{SOURCES}/") for step in plan.steps)
     plan = replace(
         plan,
-        steps=steps,
-        why=_describe_steps(checkpoint, to_batch, same=kept)
-        + (f"; {added} is written because a start looks for it; nothing is read from it" if added else ""),
-        again=again,
         replay=tuple(_describe_replays(checkpoint, again)),
         warnings=tuple(rewind_warnings(checkpoint, again, cut=cut)),
         any_sink=_describe_sinks(checkpoint, again),
@@ -274,12 +284,7 @@ def plan_rewind(
         repeats=OTHERS_REPEAT if again.repeats else None,
         first=again.first,
     )
-    plan = check_fix(plan, storage, must_run_first(to_batch + 1))
-    if plan.refused is None:
-        return plan
-    possible, names = "Batches to go back to, judging by names", _spell_batches(batches)
-    refused = words("{why}. {possible}: {names}", why=plan.refused, possible=possible, names=names)
-    return replace(plan, refused=refused)
+    return check_fix(plan, storage, must_run_first(again.kept + 1))
 
 
 def _was_computed(checkpoint: Checkpoint, batch: int) -> bool | None:

@@ -9,16 +9,19 @@ in between that look and the commit: delta-rs creates the file of the next versi
 conditional put; an Iceberg catalog commits only if its current snapshot is still that one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from os import fspath
 from typing import Unpack
 from uuid import uuid4
 
 from ckpt.advice import Code, Words, left_out, plain, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
+from ckpt.changes.backup import choose_options
 from ckpt.changes.book import BOOK
 from ckpt.changes.plan import ToAccept, adapt_to_sink, add_mark
+from ckpt.changes.rewind.from_points import plan_from_points
 from ckpt.changes.rewind.plan import Replayed, RewindPlan, plan_rewind
 from ckpt.changes.steps import plan_writing
 from ckpt.checkpoint.checkpoint import METADATA, Checkpoint
@@ -29,12 +32,15 @@ from ckpt.extras import install_command
 from ckpt.formats.metadata import build_metadata
 from ckpt.inspection.checks.sink_times import Match, describe_times, find_dropped, match_batch
 from ckpt.inspection.inspection import inspect
+from ckpt.live.asking import ask_sources
+from ckpt.live.forecast import foresee_sources
+from ckpt.live.outlook import SourceOutcome, SourceOutlook
 from ckpt.live.sink.iceberg import is_in_catalog, roll_back
 from ckpt.live.sink.reader import ask_sink
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.live.sink.versions import SinkVersion, read_sink_version
 from ckpt.model import Location
-from ckpt.storage import Storage
+from ckpt.storage import Storage, open_storage
 from ckpt.storage.delta_rs import spell_for_delta_rs
 from ckpt.storage.errors import shorten_error
 from ckpt.storage.locations import is_same_kind
@@ -49,6 +55,9 @@ def rewind(
     restore_sink: bool = False,
     replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
+    from_: str | None = None,
+    sources: bool = False,
+    source_options: Mapping[int, Mapping[str, str]] | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RewindPlan]:
     """Do what ``ckpt rewind`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
@@ -64,6 +73,10 @@ def rewind(
             name in a catalog.
         replay: Whether the next batch runs again over its old offsets (``same``), or gets new ones (``new``).
         sink: The query's sink, as for ``inspect``: the plan is then for that sink.
+        from_: A folder of points of ``copy``: if the batch of the time ``to_batch`` is not in the checkpoint any more,
+            that becomes the newest point at or before the time.
+        sources: Ask the sources for the rows that are read again.
+        source_options: For ``sources``, as for ``inspect``.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``ApplyOptions``.
 
     Raises:
@@ -80,19 +93,31 @@ def rewind(
 
     options = storage_options or {}
     of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
-    if how.get("undo") is None:
-        if to_sink_version is None and restore_sink:
-            raise UsageError.of("{--restore-sink} needs {--to-sink-version}")
-        if to_sink_version is not None and to_batch is not None:
-            raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
-        if to_sink_version is not None and sink is None:
-            raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")
+    by_version = to_sink_version is not None
+    wrong = {
+        "{--restore-sink} needs {--to-sink-version}": restore_sink and not by_version,
+        "name {--to-batch} or {--to-sink-version}, not both": by_version and to_batch is not None,
+        "{--to-sink-version} needs the table, with {--sink}": by_version and sink is None,
+        "{--from_} goes back to a time, not to a batch": from_ and not isinstance(to_batch, datetime),
+        "{--source-options} needs {--sources}": source_options and not sources,
+    }
+    for problem, found in wrong.items():
+        if found and how.get("undo") is None:
+            raise UsageError.of(problem)
 
     def plan(storage: Storage) -> RewindPlan:
         if to_sink_version is not None and sink is not None:
             planned = plan_with_table(storage, sink, str(to_sink_version), replayed, of_sink, restore=restore_sink)
         else:
-            planned = adapt_to_sink(plan_rewind(storage, to_batch, replayed), ask_sink(sink, uri, options))
+            if from_ is not None and isinstance(to_batch, datetime):
+                points = open_storage(from_, choose_options(from_, options, uri))
+                planned = plan_from_points(storage, points, to_batch, replayed)
+            else:
+                planned = plan_rewind(storage, to_batch, replayed)
+            planned = adapt_to_sink(planned, ask_sink(sink, uri, options))
+        if sources and (after := planned.inspection_after) is not None:
+            asked = ask_sources(after.checkpoint, source_options or {}, options, partial=True)
+            planned = _warn_of_sources(planned, foresee_sources(after.counted, asked))
         return add_mark(planned, storage)
 
     restored: list[SinkVersion] = []
@@ -103,11 +128,19 @@ def rewind(
             restored.append(plan.table)
 
     result = run_change(RewindPlan, plan, uri, storage_options, first=restore, **how)
-    problem = result.receipt.problem
-    if problem is None or not restored:
+    failed = result.receipt.problem
+    if failed is None or not restored:
         return result
-    problem = f"{problem}; the table was restored before, so run this command again"
+    problem = f"{failed}; the table was restored before, so run this command again"
     return result._replace(receipt=replace(result.receipt, problem=problem))
+
+
+def _warn_of_sources(plan: RewindPlan, asked: Sequence[SourceOutlook]) -> RewindPlan:
+    """Say what the sources have of the rows that the next start reads."""
+    said = [words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in asked if each.said]
+    gone = any(each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS) for each in asked)
+    lost = ToAccept(left_out(), words("a source no longer has all rows")) + plan.skips if gone else plan.skips
+    return replace(plan, warnings=(*plan.warnings, *said), skips=lost)
 
 
 def plan_with_table(

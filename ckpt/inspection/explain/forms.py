@@ -152,7 +152,8 @@ def _drop_prefixes(text: str) -> str:
     if any(_PREFIX.match(line) for line in sampled):
         lines = [_drop_known(line) for line in lines]
         text = "\n".join(lines)
-    patterns = [_make_pattern(shape) for shape, _ in Counter(_find_shapes(text, sampled)).most_common(20)]
+    shapes = Counter(_find_shapes(text, sampled)).most_common(20)
+    patterns = [r"\d+".join(map(re.escape, shape.split("0"))) + " ?" for shape, _ in shapes]
     if not patterns:
         return text
     prefixes = re.compile("|".join(patterns))
@@ -177,10 +178,6 @@ def _find_shapes(text: str, sampled: Iterable[str]) -> Iterator[str]:
     for prefix in chain(marks, heads):
         if prefix.strip() and len(prefix) <= _LONGEST_PREFIX and not _SPEAKS.search(prefix):
             yield re.sub(r"\d+", "0", prefix.rstrip())
-
-
-def _make_pattern(shape: str) -> str:
-    return r"\d+".join(map(re.escape, shape.split("0"))) + " ?"
 
 
 # JSON

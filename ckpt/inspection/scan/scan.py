@@ -14,6 +14,7 @@ from ckpt.advice import Option, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, PARTS
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
+from ckpt.checkpoint.points import list_points
 from ckpt.checkpoint.reader import look_beside, read_checkpoint
 from ckpt.checkpoint.recognised import is_checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
@@ -53,6 +54,7 @@ class Discovered:
     checkpoints: tuple[str, ...]  # sorted
     superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
     unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
+    points: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a query, by the newest of them
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class _Search:
     checkpoints: list[str] = field(default_factory=list)
     superseded: int = 0
     unlisted: list[tuple[str, str]] = field(default_factory=list)
+    points: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def list_folder(self, folder: str) -> Folder | None:
         """List one folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
@@ -82,20 +85,28 @@ class _Search:
         names = (*level.files, *level.folders)  # a run takes a file for a version too, and fails
         return sort_versions(names) if parsed is not None and parsed[1] is None else ()
 
+    def note_points(self, folder: str, level: Folder) -> frozenset[str]:
+        """Note the newest point of each query for all of them; return the names that need no look."""
+        points, unfinished = list_points(self.root.below(folder), level)
+        found = {f"{folder}/{own[-1].name}".lstrip("/"): tuple(each.name for each in own) for own in points.values()}
+        self.points |= found
+        self.checkpoints += found
+        return frozenset(unfinished).union(*found.values())
+
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
         if versions := self.find_versions(folder, level):
             live = versions if self.all_versions else versions[-1:]
             self.superseded += len(versions) - len(live)
-            self.checkpoints += [_join(folder, name) for name in live]
+            self.checkpoints += [f"{folder}/{name}".lstrip("/") for name in live]
             return []
-        left_out = set(_NEVER)
+        left_out = _NEVER | self.note_points(folder, level)
         if is_checkpoint(self.root, level, folder):
             self.checkpoints.append(folder)
-            left_out.update(PARTS)
+            left_out |= set(PARTS)
         table = not level.folders.isdisjoint(_TABLES)
         chosen = (name for name in sorted(level.folders - left_out) if not (table and "=" in name))
-        return [(_join(folder, name), name in level.links) for name in chosen]
+        return [(f"{folder}/{name}".lstrip("/"), name in level.links) for name in chosen]
 
 
 def discover(root: Root, depth: int | None = None, *, all_versions: bool = False) -> Discovered:
@@ -119,11 +130,8 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
                 deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
-    return Discovered(tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted)))
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
+    found = tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted)), search.points
+    return Discovered(*found)
 
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
@@ -238,6 +246,7 @@ def _scan(
 ) -> Scan:
     scanned: list[ScannedRoot] = []
     below: dict[str, tuple[str, ...]] = {}
+    points: dict[str, tuple[str, ...]] = {}
     rows: dict[str, ScannedCheckpoint] = {}
     for uri in request.roots:
         try:
@@ -250,6 +259,7 @@ def _scan(
             continue
         scanned.append(ScannedRoot(uri, len(discovered.checkpoints), superseded=discovered.superseded))
         below[uri] = discovered.checkpoints
+        points |= {storage.below(path).uri: kept for path, kept in discovered.points.items()}
         unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
         rows |= {row.path: row for row in unlisted}
     before = unfinished.rows if unfinished else {}
@@ -270,7 +280,7 @@ def _scan(
                 unread = unread + 1 if row is not None and row.error is not None else 0
                 if unread and not unread % _AT_ONCE:
                     _must_answer(uri, options, unfinished)
-    ordered = tuple(sorted(rows.values(), key=_rank))
+    ordered = tuple(sorted((replace(row, points=points.get(path, ())) for path, row in rows.items()), key=_rank))
     started_over = unfinished.started_over if unfinished else None
     return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), started_over)
 
@@ -392,7 +402,7 @@ def present_worst(
             return row, None
         options = storage_options or {}
         again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options, how)
-        return again, None if inspection is None else present(inspection)
+        return replace(again, points=row.points), None if inspection is None else present(inspection)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:
         for number, (row, text) in enumerate(pool.map(look, rows[:_PRESENTED])):

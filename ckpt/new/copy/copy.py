@@ -2,8 +2,10 @@
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from os import fspath
 from typing import Annotated
@@ -11,21 +13,24 @@ from typing import Annotated
 from ckpt.changes.backup import choose_options
 from ckpt.changes.steps import read_files, sidecar
 from ckpt.checkpoint.checkpoint import METADATA
+from ckpt.checkpoint.points import Point, choose_removed, list_points, parse_rule
+from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.times import BatchOrTime
-from ckpt.errors import NotFound, StorageError
+from ckpt.errors import NotFound, StorageError, UsageError
 from ckpt.formats.metadata import build_metadata, parse_metadata
 from ckpt.formats.sidecars import build_hadoop_sidecar
 from ckpt.inspection.inspection import Inspection
 from ckpt.live.sink.reader import find_kind
 from ckpt.model import Location, QueryMetadata
 from ckpt.new.comparing import ReadSums
-from ckpt.new.copy.selection import Selection, select_files
+from ckpt.new.copy.selection import CannotCopy, Selection, choose_batch, select_files
 from ckpt.new.placing import (
     AT_ONCE,
     FilePieces,
     Placing,
     Watcher,
     check_apart,
+    discard_checkpoint,
     find_first_version,
     is_large,
     open_new,
@@ -33,7 +38,7 @@ from ckpt.new.placing import (
 from ckpt.new.request import NewCheckpoint, Rewriting
 from ckpt.restart.sinks import shared_with_a_copy
 from ckpt.storage import ReadRequest, Storage, open_storage
-from ckpt.storage.writer import Attributes
+from ckpt.storage.writer import AlreadyThere, Attributes
 from ckpt.values import Value
 
 _TRIES = 3  # how often a newer batch is taken because the query deleted files of the one before
@@ -59,6 +64,9 @@ class CheckpointCopy(Value):
     wrong_checksums: Annotated[
         tuple[str, ...], "state files that do not match their checksum file, and were copied unchanged"
     ] = ()
+    linked: Annotated[int, "of these bytes: in files that an earlier copy has, and that were not written"] = 0
+    points: Annotated[tuple[str, ...], "with `--keep`: the points that are there then, oldest first"] = ()
+    removed: Annotated[tuple[str, ...], "with `--keep`: the points that go"] = ()
 
 
 def copy(
@@ -72,6 +80,8 @@ def copy(
     plan: bool = False,
     deep: bool = False,
     sink: str | None = None,
+    since: str | None = None,
+    keep: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
     """Copy a checkpoint, like ``ckpt copy``. The query may keep running; the original is only read.
@@ -89,6 +99,9 @@ def copy(
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
         sink: The query's sink, as for ``inspect``: only that sink is
             described then.
+        since: An earlier copy: files that it has with the same bytes become links, or copies that the storage makes.
+        keep: Make a point in the folder ``new``, and remove those of this query that are not the newest of one of the
+            last periods, as ``"hourly=24,daily=7,weekly=5,monthly=12,yearly=3,last=2"`` has them.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -109,24 +122,63 @@ def copy(
     kind = find_kind(sink, uri, options)
     making: Rewriting = {"to_storage_options": to_storage_options, "plan": plan, "watcher": watcher}
     request = NewCheckpoint(uri=new, old=uri, options=options, new_id=new_id, **making)
-    folder, missing = find_first_version(new, request.own_options)
-    request = replace(request, uri=folder)
-    storage, placing = open_storage(uri, choose_options(uri, options)), open_new(folder, request.own_options, missing)
+    if keep is not None and (batch is not None or since is not None or new_id):
+        raise UsageError.of("{--keep} makes a point of the newest batch: omit {--batch}, {--new-id} and {--since}")
+    storage = open_storage(uri, choose_options(uri, options))
     storage.names_only = True  # all bytes are read once, to be copied, and compared with their checksums
     if deep:
         from ckpt.state.verify.verify import look_at_every_byte
 
         look_at_every_byte(storage, options)
+    if keep is None:
+        folder, missing = find_first_version(new, request.own_options)
+        placing, request = open_new(folder, request.own_options, missing), replace(request, uri=folder)
+        if since is not None:
+            older = open_storage(since, choose_options(since, request.own_options, new))
+            placing.since = older, older.list_tree()
+        attempted = partial(copy_selected, storage, placing, request, batch)
+    else:
+        attempted = partial(_keep_point, storage, request, parse_rule(keep))
     for attempt in range(_TRIES):
         try:
-            copied = copy_selected(storage, placing, request, batch)
-            return replace(copied, sinks=shared_with_a_copy(new_id=new_id, only=kind))
+            return replace(attempted(), sinks=shared_with_a_copy(new_id=new_id, only=kind))
         except Vanished as error:
             if batch is not None or attempt == _TRIES - 1:
                 raise StorageError(
                     f"{error}: the query deletes old files while it runs; copy a newer batch, or stop it first"
                 ) from error
     raise AssertionError
+
+
+def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -> CheckpointCopy:
+    """Make a point in a folder; before, what interrupted runs have left goes, and then what the rule does not keep."""
+    folder, writer = open_storage(new.uri, choose_options(new.uri, new.own_options)), new.open().writer
+    checkpoint, kept, unfinished = read_checkpoint(storage, batches=0), dict[str, tuple[Point, ...]](), list[str]()
+    batch, query_id = choose_batch(checkpoint, None), checkpoint.query_id
+    if query_id is None:
+        raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, by which its points are known")
+    if not new.plan:
+        with suppress(AlreadyThere):
+            writer.make_root()
+
+    def remove(names: Iterable[str]) -> None:
+        for below in (folder.below(name) for name in names if not new.plan):
+            discard_checkpoint(below, open_new(below.uri, new.own_options).writer)
+
+    with nullcontext() if new.plan else writer.lock():
+        with suppress(NotFound):
+            kept, unfinished = list_points(folder)
+        remove(unfinished)
+        time = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)  # after the commit
+        points = (*kept.get(query_id, ()), Point(time, batch))
+        placing = open_new(folder.below(points[-1].name).uri, new.own_options, (new.uri,) if new.plan else ())
+        for older in (folder.below(point.name) for point in points[:-1][-1:]):
+            placing.since = older, older.list_tree()
+        copied = copy_selected(storage, placing, replace(new, uri=placing.storage.uri), batch)
+        gone = [point.name for point in choose_removed(points, rule)]
+        remove(gone)
+    left = (point.name for point in points if point.name not in gone)
+    return replace(copied, points=tuple(left), removed=tuple(gone))
 
 
 def copy_selected(
@@ -205,7 +257,7 @@ def _copy_files(selection: Selection, storage: Storage, placing: Placing, new: N
     metadata = parse_metadata(METADATA, small[METADATA]) if METADATA in small else None
     query_id = metadata.query_id if isinstance(metadata, QueryMetadata) else None
     made = _describe_copy(selection, new, query_id, placing.sizes.values())
-    return replace(made, wrong_checksums=tuple(sums.find_wrong()))
+    return replace(made, wrong_checksums=tuple(sums.find_wrong()), linked=sum(placing.linked.values()))
 
 
 def _plan_copy(selection: Selection, storage: Storage, placing: Placing, new: NewCheckpoint) -> CheckpointCopy:

@@ -106,7 +106,7 @@ def select_files(
     after it would fail. ``stated``: state of old Spark keeps no schema, so that no start is forecast.
     """
     checkpoint = read_checkpoint(storage, batches=0)
-    chosen = _choose_batch(checkpoint, find_batch(checkpoint, batch))
+    chosen = choose_batch(checkpoint, find_batch(checkpoint, batch))
     if (lost := name_lost_part(checkpoint, chosen)) is not None:
         raise CannotCopy(f"{checkpoint.uri}: a copy as of batch {chosen} would differ from the query then: {lost}")
     offsets = checkpoint.offsets
@@ -134,7 +134,7 @@ def _inspect_relocated(view: Storage, checkpoint: Checkpoint, to: str) -> tuple[
     return moved.inspection_after, changed
 
 
-def _choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
+def choose_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     """The batch, if it is there. Raises CannotCopy."""
     offsets, commits = checkpoint.offsets, checkpoint.commits
     possible = [i for i in commits.ids if offsets.readable(i) is not None and commits.readable(i) is not None]

@@ -246,7 +246,8 @@ def _find_old(
         named = next(view for view in free if view.name == wants.name)
         return named.index if _may_be(named, wants) else None
     read = [view for view in free if view.offset is not None]  # where it is not, it is as good as new
-    fitting = [view for view in read if _may_be(view, wants) and not _is_named_otherwise(view, wanted)]
+    names = {source.name for source in wanted} - {None}
+    fitting = [view for view in read if _may_be(view, wants) and view.name not in names]
     certain = [view for view in fitting if _is_certain(view, wants)]
     if len(certain) == 1:
         return certain[0].index
@@ -258,10 +259,6 @@ def _find_old(
     numbers = ", ".join(str(view.index) for view in fitting)
     reason = BOOK.text("evolve_which_source", new=new, kind=wants.kind, numbers=numbers)
     raise Unclear(reason, ask_old("map_source", new))
-
-
-def _is_named_otherwise(view: SourceView, wanted: Sequence[DescribedSource]) -> bool:
-    return view.name is not None and any(source.name == view.name for source in wanted)
 
 
 def _may_be(has: SourceView, wants: DescribedSource) -> bool:

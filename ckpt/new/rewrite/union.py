@@ -157,7 +157,8 @@ def _check_fits(first: ChosenState, other: ChosenState) -> None:
         ours, others = _describe(operator), _describe(theirs[operator.id])
         for what in {**ours, **others}:
             if ours.get(what) != others.get(what):
-                shown = [one_line(_spell(each.get(what))) for each in (ours, others)]
+                schemas = [each.get(what) for each in (ours, others)]
+                shown = ["nothing" if each is None else one_line(spell_schema(each)) for each in schemas]
                 raise NoWay(f"operator {operator.id}, {what}: {shown[0]} in {own}, but {shown[1]} in {its}")
 
 
@@ -177,10 +178,6 @@ def _describe(operator: Operator) -> dict[str, Json]:
             parts[f"encoder of {own}"] = [family.key_encoder, family.user_key_schema]
             parts[f"generations of {own}"] = [family.generation, [list(older) for older in family.older]]
     return parts
-
-
-def _spell(value: Json) -> str:
-    return "nothing" if value is None else spell_schema(value)
 
 
 def _check_names(logs: Sequence[OffsetLog]) -> None:
