@@ -167,10 +167,10 @@ def move(
     expect_batch: ExpectBatchOption = None,
     spark: options.SparkOption = None,
 ) -> None:
-    """Continue on another Kafka cluster, after the last read record.
+    """Continue on another Kafka cluster after the last record read.
 
-    Finds the place by comparing records of both clusters; refuses where none is exact. Prints a plan; changes nothing
-    without --apply.
+    Finds the offsets by comparing records of both clusters, and refuses if any is not exact. Prints a plan; changes
+    nothing without --apply.
 
     Examples:
     ckpt offsets move /cp/orders --from bootstrap=old:9092 --to bootstrap=new:9092
