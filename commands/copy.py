@@ -15,17 +15,17 @@ from .watching import bar, interruptible
 def copy(
     checkpoint: options.CheckpointArg,
     common: options.NewOptions,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="A new folder, local or remote, or that of --keep.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A new local or remote folder, or --keep's folder.")],
     batch: Annotated[options.BatchOrTime, options.at("Copy as of this batch. Default: the newest.")] = None,
     new_id: Annotated[bool, typer.Option("--new-id", help="Give the copy its own query id.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only show what would be copied.")] = False,
     deep: options.DeepOption = False,
     sink: options.SinkOption = None,
     since: Annotated[
-        str | None, typer.Option(metavar="OLD", help="Link the files that OLD, an earlier copy, has already.")
+        str | None, typer.Option(metavar="OLD", help="Link files that OLD, an earlier copy, already has.")
     ] = None,
     keep: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Make a point in NEW; remove points by hourly=24,daily=7.")
+        str | None, typer.Option(metavar="RULE", help="Make a point in NEW, and keep only hourly=24,daily=7.")
     ] = None,
 ) -> None:
     """Copy CHECKPOINT to NEW as of a committed batch.

@@ -30,7 +30,7 @@ def rewind(
     replay: Annotated[Replayed, typer.Option(help="Run batch N+1 with old or new offsets.")] = Replayed.SAME,
     sink: options.SinkOption = None,
     from_: Annotated[
-        str | None, typer.Option("--from", metavar="FOLDER", help="Points of ckpt copy --keep, for an older --to-time.")
+        str | None, typer.Option("--from", metavar="FOLDER", help="Use points of ckpt copy --keep for an older TIME.")
     ] = None,
     sources: options.SourcesOption = False,
     source_option: options.ReaderOption = None,

@@ -72,8 +72,8 @@ class Placing:
     options: Mapping[str, str] = field(default_factory=dict)
     tasks_write: bool = False  # state files are written by tasks, also such as nobody reports
     attributes: Callable[[str], Attributes | None] = lambda path: None
-    since: tuple[Storage, Listing] | None = None  # an earlier copy: what it has with the same bytes is linked
-    linked: dict[str, int] = field(default_factory=dict)  # those files, and their bytes
+    since: tuple[Storage, Listing] | None = None  # an earlier copy, to link files that have the same bytes
+    linked: dict[str, int] = field(default_factory=dict)  # the linked files, and their sizes
     sizes: dict[str, int] = field(default_factory=dict)  # by path
     _newest: str | None = None  # where the newest offsets belong
     _finished: bytes | None = None  # these, once they are there
@@ -209,7 +209,7 @@ class Placing:
         raise StorageError(f"{one_line(uri)}: {what} is not complete, and was removed: {problem}")
 
     def _link(self, path: str, data: bytes | FilePieces) -> bool:
-        """Make a file of the earlier copy, if it has the time, which links share, and the new one then the bytes."""
+        """Link the earlier copy's file if its time, which links share, is the same; undo that if the bytes differ."""
         if self.since is None:
             return False
         (other, listing), kept = self.since, self.attributes(path)
@@ -245,7 +245,7 @@ class Placing:
 
 
 def discard_checkpoint(storage: Storage, writer: Writer) -> None:
-    """Remove a checkpoint that ckpt made; it is marked first, so that no part of it starts. Raises StorageError."""
+    """Remove a checkpoint that ckpt made, marked first so that no query starts on a part of it. Raises StorageError."""
     tree = storage.list_tree()
     newest = f"{OFFSETS}/{max(filter(str.isdecimal, tree.in_folder(OFFSETS)), key=int, default='')}"
     if tree.info(newest) is not None and (data := storage.read(newest)) != UNFINISHED:

@@ -41,7 +41,7 @@ class CopyReport(Report[CheckpointCopy]):
     """A copy that was made or planned; ``source`` is the original as it was typed."""
 
     source: str
-    rule: str | None = None  # of the points
+    rule: str | None = None  # the value of `--keep`
 
     @classmethod
     def of_value(cls, value: CheckpointCopy) -> "CopyReport":
@@ -69,7 +69,7 @@ class CopyReport(Report[CheckpointCopy]):
     def _show_headline(self) -> Iterator[Block]:
         done = self.record
         size = f"{plural(done.files, 'file')}, {plural(done.bytes, 'byte')}"
-        size += f", {done.linked:,} of them in links to an earlier copy" if done.linked else ""
+        size += f", {done.linked:,} of them taken from an earlier copy" if done.linked else ""
         if done.planned:
             yield Headline(f"PLANNED: copy to {done.to} as of batch {done.batch}: {size}", Tone.GOOD)
         elif done.wrong_checksums:

@@ -1,7 +1,7 @@
-"""Back beyond the batches that Spark keeps: a checkpoint becomes a point, which ``ckpt copy --keep`` has made of it.
+"""Going back further than the batches that Spark keeps: a checkpoint becomes a point that ``ckpt copy --keep`` made.
 
-Only files that differ are written, and SST files stay. First goes the predecessor of the latest offsets, without which
-no synchronous start begins, and these go last (``files_after``): in between, Spark runs no mixture.
+Only files that differ are written, and SST files stay. The offsets before the latest ones are removed first, because no
+synchronous start begins without them, and the latest ones last (``files_after``): in between, Spark runs no mixture.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _REMOVED = (OFFSETS, COMMITS, STATE, SOURCES, FIRST_START, SKIPPED, sidecar(META
 
 
 def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed: Replayed) -> RewindPlan:
-    """Plan as ``plan_rewind`` does, or to become the newest point at or before a time. Raises CkptError, as it does."""
+    """Plan as ``plan_rewind`` does, or a return to the newest point at or before a time. Raises CkptError."""
     try:
         plan = plan_rewind(storage, moment, replayed)
         if plan.refused is None:
@@ -39,8 +39,8 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
     point = next((each for each in reversed(points) if each.time.timestamp() * 1000 <= ms), None)
     if point is None:
         oldest = f"the oldest is {points[0].name}" if points else "it has none of this query"
-        raise CkptError(f"{folder.uri} has no point of query {checkpoint.query_id} by {spelled}: {oldest}")
-    why = f"the checkpoint becomes {point.name}, the newest point by {spelled}"
+        raise CkptError(f"{folder.uri} has no point of query {checkpoint.query_id} at or before {spelled}: {oldest}")
+    why = f"the checkpoint becomes {point.name}, the newest point at or before {spelled}"
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=point.batch, replayed=replayed, why=why)
     plan, place = replace(plan, point=point.name, folder=folder.uri), folder.below(point.name)
     made = read_checkpoint(place, batches=0)
@@ -57,9 +57,9 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
         contents.pop(path, None)
     plan = replace(plan, steps=tuple(_list_steps(storage, checkpoint.listing, latest, place, contents)))
     if not plan.steps:
-        return replace(plan, needed=False, why=f"it is as {point.name}, the newest point by {spelled}")
+        return replace(plan, needed=False, why=f"it matches {point.name}, the newest point at or before {spelled}")
     if planned > latest - 2:
-        return plan.refusing(f"{point.name} is not older than all batches here: copy that point to a new folder")
+        return plan.refusing(f"{point.name} is not older by two batches or more: copy the point to a new folder")
     again = Again(point.batch, latest, same, committed=True, stateful=bool(checkpoint.stateful))
     offsets = replace(checkpoint.offsets, entries={**checkpoint.offsets.entries, **made.offsets.entries})
     return check_steps(replace(plan, again=again), storage, replace(checkpoint, offsets=offsets), again)
@@ -68,7 +68,7 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
 def _list_steps(
     storage: Storage, listing: Listing, latest: int, place: Storage, contents: Mapping[str, bytes | FileContent | None]
 ) -> Iterator[FileStep]:
-    """Remove files that the point has not, and write what differs, with other bytes than its where there are any."""
+    """Remove files that the point does not have, and write files that differ, with the bytes in ``contents`` if any."""
     first, last = f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{latest}"
     stay = {last, sidecar(last), *contents}
     others = (path for path, _ in listing.walk() if path.partition("/")[0] in _REMOVED)

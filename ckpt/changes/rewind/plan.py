@@ -215,8 +215,8 @@ class RewindPlan(ChangePlan):
     replayed: Annotated[Replayed, "as `--replay`"] = Replayed.SAME
     possible: Ranges = ()  # batches that can be gone back to, judging by the names of state files
     again: Again | None = None  # what runs again; None where there is no plan
-    point: Annotated[str | None, "with `--from`: the point that the checkpoint becomes; null: its own files do"] = None
-    folder: str | None = None  # that has it
+    point: Annotated[str | None, "with `--from`: the point that the checkpoint becomes; null: none is needed"] = None
+    folder: str | None = None  # the folder of that point
     table: SinkVersion | None = None  # to which the sink goes back too; None: no version was named
     restores: Annotated[bool, "as `--restore-sink`, if needed"] = False
 
@@ -273,7 +273,7 @@ def plan_rewind(
 
 
 def check_steps(plan: RewindPlan, storage: Storage, checkpoint: Checkpoint, again: Again) -> RewindPlan:
-    """Say what the steps do to rows, refused where no start runs so; ``checkpoint`` also has the offsets of later."""
+    """Add what the steps do to rows; refuse a plan with which no start runs. ``checkpoint`` also has later offsets."""
     cut = any(step.path.startswith(f"{SOURCES}/") for step in plan.steps)
     plan = replace(
         plan,

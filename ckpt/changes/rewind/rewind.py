@@ -73,10 +73,10 @@ def rewind(
             name in a catalog.
         replay: Whether the next batch runs again over its old offsets (``same``), or gets new ones (``new``).
         sink: The query's sink, as for ``inspect``: the plan is then for that sink.
-        from_: A folder of points of ``copy``: if the batch of the time ``to_batch`` is not in the checkpoint any more,
-            that becomes the newest point at or before the time.
-        sources: Ask the sources for the rows that are read again.
-        source_options: For ``sources``, as for ``inspect``.
+        from_: A folder of points that ``copy`` made: if the checkpoint cannot go back to the time ``to_batch`` by
+            itself, it becomes the newest point at or before that time.
+        sources: Ask the sources whether they still have the rows that are read again.
+        source_options: Options of the readers for ``sources``, as for ``inspect``.
         how: ``apply=True`` performs the plan, ``undo`` undoes an earlier rewind; see ``ApplyOptions``.
 
     Raises:
@@ -136,7 +136,7 @@ def rewind(
 
 
 def _warn_of_sources(plan: RewindPlan, asked: Sequence[SourceOutlook]) -> RewindPlan:
-    """Say what the sources have of the rows that the next start reads."""
+    """Say whether the sources still have the rows that the next start reads."""
     said = [words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in asked if each.said]
     gone = any(each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS) for each in asked)
     lost = ToAccept(left_out(), words("a source no longer has all rows")) + plan.skips if gone else plan.skips

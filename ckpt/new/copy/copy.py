@@ -64,9 +64,9 @@ class CheckpointCopy(Value):
     wrong_checksums: Annotated[
         tuple[str, ...], "state files that do not match their checksum file, and were copied unchanged"
     ] = ()
-    linked: Annotated[int, "of these bytes: in files that an earlier copy has, and that were not written"] = 0
-    points: Annotated[tuple[str, ...], "with `--keep`: the points that are there then, oldest first"] = ()
-    removed: Annotated[tuple[str, ...], "with `--keep`: the points that go"] = ()
+    linked: Annotated[int, "how many of these bytes were taken from an earlier copy"] = 0
+    points: Annotated[tuple[str, ...], "with `--keep`: the query's points after the run, oldest first"] = ()
+    removed: Annotated[tuple[str, ...], "with `--keep`: the points that are removed"] = ()
 
 
 def copy(
@@ -99,9 +99,9 @@ def copy(
         deep: Refuse where a start after the batch would fail by any byte of its state, as ``state_verify`` reads it.
         sink: The query's sink, as for ``inspect``: only that sink is
             described then.
-        since: An earlier copy: files that it has with the same bytes become links, or copies that the storage makes.
-        keep: Make a point in the folder ``new``, and remove those of this query that are not the newest of one of the
-            last periods, as ``"hourly=24,daily=7,weekly=5,monthly=12,yearly=3,last=2"`` has them.
+        since: An earlier copy: a file that it has with the same bytes is linked, or copied by the storage.
+        keep: A rule such as ``"hourly=24,daily=7,weekly=5,monthly=12,yearly=3,last=2"``: make a point in the folder
+            ``new``, and remove points of this query that the rule does not keep.
         watcher: Called with the number of files written so far, and the number of all files.
 
     Raises:
@@ -151,12 +151,12 @@ def copy(
 
 
 def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -> CheckpointCopy:
-    """Make a point in a folder; before, what interrupted runs have left goes, and then what the rule does not keep."""
+    """Remove what interrupted runs left, make a point, and then remove the points that the rule does not keep."""
     folder, writer = open_storage(new.uri, choose_options(new.uri, new.own_options)), new.open().writer
     checkpoint, kept, unfinished = read_checkpoint(storage, batches=0), dict[str, tuple[Point, ...]](), list[str]()
     batch, query_id = choose_batch(checkpoint, None), checkpoint.query_id
     if query_id is None:
-        raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, by which its points are known")
+        raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, which identifies its points")
     if not new.plan:
         with suppress(AlreadyThere):
             writer.make_root()
