@@ -47,8 +47,8 @@ def parse_rule(text: str) -> dict[str, int]:
     parts = [part.strip().partition("=") for part in text.split(",")]
     rule = {name: int(count) for name, _, count in parts if name in _PERIODS and re.fullmatch("[0-9]{1,6}", count)}
     if len(rule) < len(parts) or not any(rule.values()):
-        given, names = one_line(text), ", ".join(_PERIODS)
-        raise UsageError.of("{--keep} {given}: write hourly=24,daily=7; known are {names}", given=given, names=names)
+        names = ", ".join(_PERIODS)
+        raise UsageError.of("{--keep} {rule}: write hourly=24,daily=7, of {names}", rule=one_line(text), names=names)
     return rule
 
 

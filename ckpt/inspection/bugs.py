@@ -128,7 +128,7 @@ def _read(entry: dict[str, Any]) -> Bug:
 
 
 def _columns_of_keys(operator: Operator) -> set[str]:
-    """Their names and their types."""
+    """List the names and the types of the columns of an operator's keys."""
     fields = (field for store in operator.stores for field in named_fields(store.key_schema))
     return {text for name, kind in fields for text in (name, str(kind))}
 

@@ -87,8 +87,8 @@ class Placing:
 
     def make_attempt(self) -> "Placing":
         """Return another attempt at the same place, which has written nothing yet."""
-        place = self.storage, self.writer, self.missing, self.options
-        return Placing(*place, tasks_write=self.tasks_write, since=self.since)
+        shared = self.storage, self.writer, self.missing, self.options
+        return Placing(*shared, tasks_write=self.tasks_write, since=self.since)
 
     def __enter__(self) -> Self:
         return self

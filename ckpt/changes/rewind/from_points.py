@@ -42,12 +42,12 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
         raise CkptError(f"{folder.uri} has no point of query {checkpoint.query_id} at or before {spelled}: {oldest}")
     why = f"the checkpoint becomes {point.name}, the newest point at or before {spelled}"
     plan = RewindPlan(inspection=inspection, needed=True, to_batch=point.batch, replayed=replayed, why=why)
-    plan, place = replace(plan, point=point.name, folder=folder.uri), folder.below(point.name)
-    made = read_checkpoint(place, batches=0)
+    plan, kept = replace(plan, point=point.name, folder=folder.uri), folder.below(point.name)
+    made = read_checkpoint(kept, batches=0)
     planned = made.offsets.latest or 0
     contents = dict[str, bytes | FileContent | None].fromkeys(path for path, _ in made.listing.walk())
     if any(operator.schema_paths for operator in made.operators):
-        moved = plan_relocation(place, to=spark_uri(storage.uri))
+        moved = plan_relocation(kept, to=spark_uri(storage.uri))
         if moved.refused is not None:
             return plan.refusing(moved.refused)
         contents |= {step.path: step.after for step in moved.steps}
@@ -55,7 +55,7 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
     gone = plan_unread_removals(made.listing, () if same else find_files_after(made, point.batch))
     for path in [step.path for step in gone] + [path for path in contents if "/." in f"/{path}" and not storage.local]:
         contents.pop(path, None)
-    plan = replace(plan, steps=tuple(_list_steps(storage, checkpoint.listing, latest, place, contents)))
+    plan = replace(plan, steps=tuple(_list_steps(storage, checkpoint.listing, latest, kept, contents)))
     if not plan.steps:
         return replace(plan, needed=False, why=f"it matches {point.name}, the newest point at or before {spelled}")
     if planned > latest - 2:
@@ -66,7 +66,7 @@ def plan_from_points(storage: Storage, folder: Root, moment: datetime, replayed:
 
 
 def _list_steps(
-    storage: Storage, listing: Listing, latest: int, place: Storage, contents: Mapping[str, bytes | FileContent | None]
+    storage: Storage, listing: Listing, latest: int, kept: Storage, contents: Mapping[str, bytes | FileContent | None]
 ) -> Iterator[FileStep]:
     """Remove files that the point does not have, and write files that differ, with the bytes in ``contents`` if any."""
     first, last = f"{OFFSETS}/{latest - 1}", f"{OFFSETS}/{latest}"
@@ -76,9 +76,9 @@ def _list_steps(
     yield from {step.path: step for step in plan_unread_removals(listing, removed)}.values()
     for path in sorted(contents, key=lambda path: "/." in f"/{path}"):
         info, own = listing.info(path), contents[path]
-        data = place.read(path) if own is None else own
+        data = kept.read(path) if own is None else own
         if info is None or storage.read(path) != data:
             before = None if info is None else FileContent(info.size, None)
-            after, holder = (FileContent.of(data), place) if own is None else (own, None)
+            after, holder = (FileContent.of(data), kept) if own is None else (own, None)
             yield FileStep(path, before, after, like=last, holder=holder)
     yield from plan_unread_removals(listing, {last}.difference(contents))

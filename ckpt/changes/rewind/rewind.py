@@ -101,8 +101,8 @@ def rewind(
         "{--from_} goes back to a time, not to a batch": from_ and not isinstance(to_batch, datetime),
         "{--source-options} needs {--sources}": source_options and not sources,
     }
-    for problem, found in wrong.items():
-        if found and how.get("undo") is None:
+    for problem, holds in wrong.items():
+        if holds and how.get("undo") is None:
             raise UsageError.of(problem)
 
     def plan(storage: Storage) -> RewindPlan:
@@ -116,8 +116,8 @@ def rewind(
                 planned = plan_rewind(storage, to_batch, replayed)
             planned = adapt_to_sink(planned, ask_sink(sink, uri, options))
         if sources and (after := planned.inspection_after) is not None:
-            asked = ask_sources(after.checkpoint, source_options or {}, options, partial=True)
-            planned = _warn_of_sources(planned, foresee_sources(after.counted, asked))
+            answers = ask_sources(after.checkpoint, source_options or {}, options, partial=True)
+            planned = _warn_of_sources(planned, foresee_sources(after.counted, answers))
         return add_mark(planned, storage)
 
     restored: list[SinkVersion] = []
@@ -135,12 +135,14 @@ def rewind(
     return result._replace(receipt=replace(result.receipt, problem=problem))
 
 
-def _warn_of_sources(plan: RewindPlan, asked: Sequence[SourceOutlook]) -> RewindPlan:
+def _warn_of_sources(plan: RewindPlan, outlooks: Sequence[SourceOutlook]) -> RewindPlan:
     """Say whether the sources still have the rows that the next start reads."""
-    said = [words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in asked if each.said]
-    gone = any(each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS) for each in asked)
+    remarks = [
+        words("Source {index}: {said}.", index=each.live.index, said=each.said) for each in outlooks if each.said
+    ]
+    gone = any(each.outcome in (SourceOutcome.FAILS, SourceOutcome.SKIPS) for each in outlooks)
     lost = ToAccept(left_out(), words("a source no longer has all rows")) + plan.skips if gone else plan.skips
-    return replace(plan, warnings=(*plan.warnings, *said), skips=lost)
+    return replace(plan, warnings=(*plan.warnings, *remarks), skips=lost)
 
 
 def plan_with_table(

@@ -88,10 +88,10 @@ class _Search:
     def note_points(self, folder: str, level: Folder) -> frozenset[str]:
         """Note the newest point of each query for all of them; return the names that need no look."""
         points, unfinished = list_points(self.root.below(folder), level)
-        found = {f"{folder}/{own[-1].name}".lstrip("/"): tuple(each.name for each in own) for own in points.values()}
-        self.points |= found
-        self.checkpoints += found
-        return frozenset(unfinished).union(*found.values())
+        newest = {f"{folder}/{own[-1].name}".lstrip("/"): tuple(each.name for each in own) for own in points.values()}
+        self.points |= newest
+        self.checkpoints += newest
+        return frozenset(unfinished).union(*newest.values())
 
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
@@ -130,8 +130,8 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
                 deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
-    found = tuple(sorted(search.checkpoints)), search.superseded, tuple(sorted(search.unlisted)), search.points
-    return Discovered(*found)
+    unlisted = tuple(sorted(search.unlisted))
+    return Discovered(tuple(sorted(search.checkpoints)), search.superseded, unlisted, search.points)
 
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
