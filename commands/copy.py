@@ -36,7 +36,6 @@ def copy(
 
     Examples:
     ckpt copy /cp/orders /tmp/orders --batch 307 --new-id
-    ckpt copy s3://bucket/orders gs://other/orders --to-storage-options project_id=p
     ckpt copy /cp/orders /kept/orders --keep hourly=24,daily=7
 
     Exit status: 0 copied or planned, 1 copied with damaged state, 2 bad usage, 3 could not do it.

@@ -93,17 +93,10 @@ def rewind(
 
     options = storage_options or {}
     of_sink = options if sink is not None and is_same_kind(sink, uri) else {}
-    by_version = to_sink_version is not None
-    wrong = {
-        "{--restore-sink} needs {--to-sink-version}": restore_sink and not by_version,
-        "name {--to-batch} or {--to-sink-version}, not both": by_version and to_batch is not None,
-        "{--to-sink-version} needs the table, with {--sink}": by_version and sink is None,
-        "{--from_} goes back to a time, not to a batch": from_ and not isinstance(to_batch, datetime),
-        "{--source-options} needs {--sources}": source_options and not sources,
-    }
-    for problem, holds in wrong.items():
-        if holds and how.get("undo") is None:
-            raise UsageError.of(problem)
+    if how.get("undo") is None:
+        _check_target(to_batch, to_sink_version, sink, from_, restore_sink=restore_sink)
+        if source_options and not sources:
+            raise UsageError.of("{--source-options} needs {--sources}")
 
     def plan(storage: Storage) -> RewindPlan:
         if to_sink_version is not None and sink is not None:
@@ -133,6 +126,20 @@ def rewind(
         return result
     problem = f"{failed}; the table was restored before, so run this command again"
     return result._replace(receipt=replace(result.receipt, problem=problem))
+
+
+def _check_target(
+    to_batch: BatchOrTime | None, version: object, sink: str | None, folder: str | None, *, restore_sink: bool
+) -> None:
+    """Refuse options that do not go together. Raises UsageError."""
+    if restore_sink and version is None:
+        raise UsageError.of("{--restore-sink} needs {--to-sink-version}")
+    if version is not None and to_batch is not None:
+        raise UsageError.of("name {--to-batch} or {--to-sink-version}, not both")
+    if version is not None and sink is None:
+        raise UsageError.of("{--to-sink-version} needs the table, with {--sink}")
+    if folder is not None and not isinstance(to_batch, datetime):
+        raise UsageError.of("{--from_} goes back to a time, not to a batch")
 
 
 def _warn_of_sources(plan: RewindPlan, outlooks: Sequence[SourceOutlook]) -> RewindPlan:

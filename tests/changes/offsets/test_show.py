@@ -120,7 +120,7 @@ def test_a_command_that_a_page_names_does_something(command: str, ckpt: Ckpt, co
     file.write_text(ckpt("offsets", "export", checkpoint).stdout)
     plain = re.sub(r"[\[\]]|, then.*| > \S+", "", command)
     places = {"CHECKPOINT": checkpoint, "NEW": tmp_path / "copy", "FILE": file, "offsets.json": file, "I": 0, "N": 4}
-    places |= {"TOPIC/PARTITION=±N": "orders/0=-3", "OLD=NEW": "orders=moved"}
+    places |= {"TOPIC/PARTITION=±N": "orders/0=-3", "OLD=NEW": "orders=moved", "OLD": copy_of("kafka-4.2", to="old")}
     words = [places.get(word, word) for word in plain.split()]
     run = ckpt(*words)
     plans = words[1] in ("set", "import")

@@ -105,7 +105,7 @@ def _list_parts(text: str) -> Iterator[str]:
 
 def _list_options(text: str) -> Iterator[str]:
     names = (name for _, name, _, _ in Formatter().parse(text) if name is not None)
-    return (name.partition("=")[0] for name in names if name.startswith("--"))
+    return (name.partition("=")[0].rstrip("_") for name in names if name.startswith("--"))
 
 
 @pytest.mark.slow
