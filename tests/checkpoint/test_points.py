@@ -52,6 +52,7 @@ def test_other_names_are_no_points(name: str) -> None:
     assert parse_point(name) is None
 
 
+@pytest.mark.slow
 @given(POINTS, RULES)
 @settings(max_examples=300)
 def test_the_newest_of_each_of_the_last_periods_stay(points: list[Point], rule: dict[str, int]) -> None:

@@ -55,6 +55,7 @@ def partitions(draw: st.DrawFn) -> tuple[list[HashedRecord], int, list[Copied]]:
     return old, end, new
 
 
+@pytest.mark.slow
 @settings(max_examples=600)
 @given(partitions())
 def test_no_row_comes_twice_or_never_where_a_place_is_exact(case: tuple[list[HashedRecord], int, list[Copied]]) -> None:

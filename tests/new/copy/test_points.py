@@ -119,6 +119,7 @@ def test_the_storage_copies_and_one_that_cannot_gets_the_bytes(monkeypatch: pyte
     assert (made.linked, made.inspection.sound) == (0, True)
 
 
+@pytest.mark.slow
 def test_points_on_other_storage() -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
