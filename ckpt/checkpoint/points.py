@@ -19,7 +19,7 @@ from ckpt.storage import Folder, Root, Storage
 from ckpt.storage.base import TEMPORARY, temporary
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)Z-batch-(0|[1-9]\d{0,17})", re.ASCII)
-_PERIODS = {"last": "%c", "hourly": "%F %H", "daily": "%F", "weekly": "%G %V", "monthly": "%Y %m", "yearly": "%Y"}
+_PERIODS = {"last": "%F %T", "hourly": "%F %H", "daily": "%F", "weekly": "%G %V", "monthly": "%Y %m", "yearly": "%Y"}
 
 
 class Point(NamedTuple):
@@ -48,7 +48,9 @@ def parse_rule(text: str) -> dict[str, int]:
     rule = {name: int(count) for name, _, count in parts if name in _PERIODS and re.fullmatch("[0-9]{1,6}", count)}
     if len(rule) < len(parts) or not any(rule.values()):
         names = ", ".join(_PERIODS)
-        raise UsageError.of("{--keep} {rule}: write hourly=24,daily=7, of {names}", rule=one_line(text), names=names)
+        raise UsageError.of(
+            "{--keep} {rule}: write it as hourly=24,daily=7; the periods are {names}", rule=one_line(text), names=names
+        )
     return rule
 
 

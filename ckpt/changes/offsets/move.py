@@ -32,7 +32,7 @@ from ckpt.texts import plural
 from ckpt.versions import Spark
 
 _SLACK, _WINDOW = 1_000, 10_000  # offsets before the place of a timestamp, and records from there on, to be searched
-_NAMED = 5  # partitions of which a refusal says why
+_NAMED = 5  # refused partitions that a refusal explains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ def _connect(name: str, options: Mapping[str, str]) -> RecordReader:
 def _check_topics(
     ends: Mapping[Part, int], now: KafkaNow, there: Mapping[str, TopicNow], topics: Mapping[str, str]
 ) -> None:
-    """Refuse topics of which no copy can be compared. Raises NoWay."""
+    """Refuse topics whose copies cannot be compared. Raises NoWay."""
     parts = {part: now.partitions.get(part) for part in ends}
     again = {part[0] for part, have in parts.items() if have is None or have.younger or have.latest < ends[part]}
     for topic, name in topics.items():

@@ -75,7 +75,9 @@ class ScannedCheckpoint:
     worst: Annotated[WorstFinding | None, "the first of them"] = None
     error: Annotated[str | None, "why it could not be read; the other values are then null"] = None
     pipeline: Annotated[FlowVersion | None, "its place in a declarative pipeline; null: in none"] = None
-    points: Annotated[tuple[str, ...], "of `ckpt copy --keep`: all of its query, of which it is the last"] = ()
+    points: Annotated[
+        tuple[str, ...], "if it is a point of `ckpt copy --keep`: all points of its query, oldest first"
+    ] = ()
 
     @property
     def severity(self) -> Severity | None:
