@@ -49,7 +49,7 @@ def parse_rule(text: str) -> dict[str, int]:
     if len(rule) < len(parts) or not any(rule.values()):
         names = ", ".join(_PERIODS)
         raise UsageError.of(
-            "{--keep} {rule}: write it as hourly=24,daily=7; the periods are {names}", rule=one_line(text), names=names
+            "{--keep} {rule}: write hourly=24,daily=7; the periods are {names}", rule=one_line(text), names=names
         )
     return rule
 

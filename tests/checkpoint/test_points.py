@@ -56,7 +56,7 @@ def test_other_names_are_no_points(name: str) -> None:
 @given(POINTS, RULES)
 @settings(max_examples=300)
 def test_the_newest_of_each_of_the_last_periods_stay(points: list[Point], rule: dict[str, int]) -> None:
-    """Counted anew: a point stays if it is the newest, or the newest of a period that is among the last so many."""
+    """By another count: a point stays if it is the newest of all, or the newest of one of the last N periods."""
     gone = choose_removed(points, rule)
     stay = set(points) - set(gone)
     assert set(gone) <= set(points)
@@ -97,13 +97,13 @@ def test_a_rule_is_parsed() -> None:
 
 def make(folder: Path, point: Point, query: str, *, offsets: bytes = b"v1\n{}\n{}", planned: int = 0) -> Path:
     """Make what a point shows of itself."""
-    place = folder / point.name
+    kept = folder / point.name
     for log in ("offsets", "commits"):
-        (place / log).mkdir(parents=True)
-        (place / log / str(point.batch)).write_bytes(b"v1\n{}")
-    (place / "offsets" / str(point.batch + planned)).write_bytes(offsets)
-    (place / "metadata").write_text(f'{{"id":"{query}"}}')
-    return place
+        (kept / log).mkdir(parents=True)
+        (kept / log / str(point.batch)).write_bytes(b"v1\n{}")
+    (kept / "offsets" / str(point.batch + planned)).write_bytes(offsets)
+    (kept / "metadata").write_text(f'{{"id":"{query}"}}')
+    return kept
 
 
 def test_a_thousand_points_of_a_hundred_queries(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kafka.records import Cut, RecordReader, find_cut
+from ckpt.live.kafka.records import Position, RecordReader, find_position
 from ckpt.live.kind import SourceRequest
 from ckpt.live.records import KafkaNow, NotAsked, Part, TopicNow
 from ckpt.model import Location
@@ -120,39 +120,39 @@ def _find_end(
     first, last = (new.find_offsets(new_parts.values(), at) for at in ("earliest", "latest"))
     list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])  # only once one is needed
 
-    def find(part: Part, end: int) -> Cut:
+    def find(part: Part, end: int) -> Position:
         before, after = old.read_around(part, end, now.partitions[part].earliest)
         new_part, begin, rows = new_parts[part], first[new_parts[part]], last[new_parts[part]] - first[new_parts[part]]
         if not before and (end == 0 or not after) and not (rows and (end or after)):
-            return Cut(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
+            return Position(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
         if not before and not after:
-            return Cut(refused="move_nothing_left", rows=rows)
+            return Position(refused="move_nothing_left", rows=rows)
 
-        def search(start: int) -> Cut:
+        def search(start: int) -> Position:
             records = list(islice(new.read(new_part, max(start, begin)), _WINDOW))
-            cut = find_cut(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
-            later = sum(record.offset >= cut.offset for record in records)
+            position = find_position(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
+            later = sum(record.offset >= position.offset for record in records)
             gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
-            unsure = not cut.refused and gap and later and old.is_compacted(part[0])
-            return Cut(refused="move_differs", rows=later) if unsure else cut
+            unsure = not position.refused and gap and later and old.is_compacted(part[0])
+            return Position(refused="move_differs", rows=later) if unsure else position
 
         known = before or after
         usual_ms = median_low(record.timestamp_ms for record in known)  # not that of a clock which is wrong
         at = new.find_offsets([new_part], usual_ms)[new_part]
-        cut = search((last[new_part] if at < 0 else at) - _SLACK if end else 0)
-        if not cut.refused:
-            return cut
+        position = search((last[new_part] if at < 0 else at) - _SLACK if end else 0)
+        if not position.refused:
+            return position
         hints = [(abs(at - end), copy - max(at - known[0].offset, 0)) for of, at, copy in list_syncs() if of == part]
-        hinted = search(min(hints)[1] - _SLACK) if hints else cut
-        return cut if hinted.refused else hinted
+        hinted = search(min(hints)[1] - _SLACK) if hints else position
+        return position if hinted.refused else hinted
 
-    cuts = {part: find(part, end) for part, end in ends.items()}
-    if refused := [part for part, cut in cuts.items() if cut.refused]:
-        shown = ((cuts[part], list_parts([part])) for part in refused[:_NAMED])
-        why = (BOOK.text(cut.refused, name=name, rows=plural(cut.rows, "row")) for cut, name in shown)
+    positions = {part: find(part, end) for part, end in ends.items()}
+    if refused := [part for part, position in positions.items() if position.refused]:
+        shown = ((positions[part], list_parts([part])) for part in refused[:_NAMED])
+        why = (BOOK.text(position.refused, name=name, rows=plural(position.rows, "row")) for position, name in shown)
         raise NoWay(join((*why, _count_otherwise(ends, now)), "; "))
-    new_end = write_sorted({new_parts[part]: cut.offset for part, cut in cuts.items()})
-    remarks = _say(cuts, to_options[SERVERS], request.checkpoint.offsets.latest)
+    new_end = write_sorted({new_parts[part]: position.offset for part, position in positions.items()})
+    remarks = _say(positions, to_options[SERVERS], request.checkpoint.offsets.latest)
     return RequestedEnd(new_end, said=tuple(remarks), renamed=topics)
 
 
@@ -192,10 +192,13 @@ def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:
     return BOOK.text("move_otherwise", twice=plural(twice, "row"), never=plural(never, "row"))
 
 
-def _say(cuts: Mapping[Part, Cut], servers: str, batch: int | None) -> Iterator[Words]:
-    compared, waiting = sum(cut.compared for cut in cuts.values()), sum(cut.waiting for cut in cuts.values())
-    yield BOOK.text("move_exact", parts=plural(len(cuts), "partition"), records=plural(compared, "record"))
-    if untimed := [part for part, cut in cuts.items() if not cut.timed]:
+def _say(positions: Mapping[Part, Position], servers: str, batch: int | None) -> Iterator[Words]:
+    compared, waiting = (
+        sum(position.compared for position in positions.values()),
+        sum(position.waiting for position in positions.values()),
+    )
+    yield BOOK.text("move_exact", parts=plural(len(positions), "partition"), records=plural(compared, "record"))
+    if untimed := [part for part, position in positions.items() if not position.timed]:
         yield BOOK.text("move_untimed", names=list_parts(untimed))
     if waiting:
         yield BOOK.text("move_waiting", rows=plural(waiting, "row"))

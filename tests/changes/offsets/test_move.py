@@ -1,7 +1,7 @@
-"""``ckpt offsets move`` between two real brokers: a real query goes on there, and its rows are counted one by one.
+"""``ckpt offsets move`` between two real brokers: a real query continues there, and its rows are counted one by one.
 
 Each case sends records to the old cluster, has a query read some of them into a Delta table, and copies them as a
-mirror would. Where the plan says exact, the query goes on with the copy, and the table has each record once.
+mirror would. Where the plan says exact, the query continues with the copy, and the table has each record once.
 """
 
 import os
@@ -74,8 +74,8 @@ def renamed(moving: Moving) -> None:
     copied(moving)
 
 
-def lags_behind_the_cut(moving: Moving) -> None:
-    """The mirror has copied all that was read, and goes on later."""
+def copies_unread_records_later(moving: Moving) -> None:
+    """The mirror has copied all records that were read, and copies the others later."""
     copied(moving, end=34)
     moving.later = partial(moving.clusters.mirror, start=34)
 
@@ -92,7 +92,7 @@ def by_mirror_maker(moving: Moving) -> None:
 
 
 def in_transactions(moving: Moving, *, isolation: str = "read_committed", aborted: bool = True) -> None:
-    """Some are aborted: their markers, and they themselves, leave gaps in the offsets of the old cluster."""
+    """Some transactions were aborted: their records and markers leave gaps in the offsets of the old cluster."""
     clusters = moving.clusters
     moving.options["kafka.isolation.level"] = isolation
     clusters.create(clusters.old, clusters.name)
@@ -132,7 +132,7 @@ def compacted_copy(moving: Moving) -> None:
 
 
 def began_with_the_end(moving: Moving) -> None:
-    """What was read has expired on the old cluster, as have some records of the copy."""
+    """The records that were read have expired on the old cluster, and some records in the copy."""
     copied(moving)
     moving.clusters.expire(30)
 
@@ -196,7 +196,7 @@ def one_partition(moving: Moving) -> None:
 CASES: dict[str, tuple[Callable[[Moving], None], str]] = {
     "mirrored": (copied, ""),
     "lags": (partial(copied, end=23), "the mirror has not yet copied the last 7 rows that the query has read"),
-    "lags behind the cut": (lags_behind_the_cut, ""),
+    "copies unread records later": (copies_unread_records_later, ""),
     "transactions": (in_transactions, ""),
     "transactions read uncommitted": (
         partial(in_transactions, isolation="read_uncommitted"),

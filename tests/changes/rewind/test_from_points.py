@@ -159,12 +159,12 @@ def test_between_kinds_of_storage(where: str, tmp_path: Path) -> None:
     """Hidden checksum files are Hadoop's, on local disks only."""
     fsspec = pytest.importorskip("fsspec")
     checkpoint, folder = prepare(STORES[1], tmp_path)
-    memory, place = fsspec.filesystem("memory"), f"memory://points/{where}"
+    memory, remote = fsspec.filesystem("memory"), f"memory://points/{where}"
     local = folder if where == "point" else checkpoint
     for path, data in files(local).items():
         if "/." not in f"/{path}":
-            memory.pipe_file(f"{place.removeprefix('memory:/')}/{path}", data)
-    uri, points = (str(checkpoint), place) if where == "point" else (place, str(folder))
+            memory.pipe_file(f"{remote.removeprefix('memory:/')}/{path}", data)
+    uri, points = (str(checkpoint), remote) if where == "point" else (remote, str(folder))
     plan, receipt = rewind(uri, to_batch=AT, from_=points, backup=None, **NOW)
     assert receipt.applied, (receipt.problem, plan.refused)
     tree = open_storage(uri).list_tree()

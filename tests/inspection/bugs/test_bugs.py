@@ -84,9 +84,9 @@ def test_a_folder_with_a_number_above_the_next_batch_is_found_in_either_log(
     """A folder with the number of a batch of before stops no start, and that of the next batch stops any release."""
     checkpoint = shutil.copytree(SAMPLES / "stateless-3.5", tmp_path / "checkpoint")
     (checkpoint / log / name).mkdir()
-    found = [each.detail for each in find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
-    assert [detail for detail in found if "SPARK-46339" in detail] == found
-    assert len(found) == stops
+    details = [each.detail for each in find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
+    assert [detail for detail in details if "SPARK-46339" in detail] == details
+    assert len(details) == stops
 
 
 def test_a_folder_above_a_batch_that_runs_again_stops_3_5_0_alone(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_a_release_is_taken_where_a_version_is(command: str, ckpt: Ckpt) -> None
 
 
 def test_each_bug_of_a_release_is_reported() -> None:
-    found = library.inspect(str(SAMPLES / "tws-changelog-4.0"), spark=["4.0.0"]).findings
-    details = [rated.finding.detail for rated in found if rated.code == "CKPT486"]
+    findings = library.inspect(str(SAMPLES / "tws-changelog-4.0"), spark=["4.0.0"]).findings
+    details = [rated.finding.detail for rated in findings if rated.code == "CKPT486"]
     assert [bug for bug in IDS if any(bug in detail for detail in details)] == [
         "SPARK-51690",
         "SPARK-52127",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ckpt.live.kafka.records import RUN, Cut, HashedRecord, find_cut
+from ckpt.live.kafka.records import RUN, HashedRecord, Position, find_position
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ def partitions(draw: st.DrawFn) -> tuple[list[HashedRecord], int, list[Copied]]:
     end = draw(st.integers(old[0].offset, offset))
     chosen: list[int | None] = list(range(draw(st.integers(0, count // 2)), draw(st.integers(count // 2, count))))
     for _ in range(draw(st.integers(0, 2))):
-        place = draw(st.integers(0, len(chosen)))
+        index = draw(st.integers(0, len(chosen)))
         match draw(st.sampled_from(["again", "lacks", "foreign", "none"])):
             case "again":
-                chosen = [*chosen[:place], *chosen[max(place - draw(st.integers(1, 60)), 0) :]]
+                chosen = [*chosen[:index], *chosen[max(index - draw(st.integers(1, 60)), 0) :]]
             case "lacks":
-                del chosen[place : place + draw(st.integers(1, 3))]
+                del chosen[index : index + draw(st.integers(1, 3))]
             case "foreign":
-                chosen.insert(place, None)
+                chosen.insert(index, None)
     new, at = [], draw(st.integers(0, 50))
     for number, of in enumerate(chosen):
         value = 5000 + number if of is None else of % distinct
@@ -60,12 +60,12 @@ def partitions(draw: st.DrawFn) -> tuple[list[HashedRecord], int, list[Copied]]:
 @given(partitions())
 def test_no_row_comes_twice_or_never_where_a_place_is_exact(case: tuple[list[HashedRecord], int, list[Copied]]) -> None:
     old, end, new = case
-    found = find_cut(end, around(old, end), [each.record for each in new], begins=True, ends=True)
-    if found.refused:
+    position = find_position(end, around(old, end), [each.record for each in new], begins=True, ends=True)
+    if position.refused:
         return
     read = sum(each.offset < end for each in old)
-    later = [each for each in new if each.record.offset >= found.offset]
-    sooner = [each for each in new if each.record.offset < found.offset]
+    later = [each for each in new if each.record.offset >= position.offset]
+    sooner = [each for each in new if each.record.offset < position.offset]
     same = {each.digest for each in old[:read]} & {each.digest for each in old[read:]}  # of equal rows any will do
 
     def is_distinct(each: Copied) -> bool:
@@ -84,8 +84,8 @@ def test_a_whole_copy_has_an_exact_place(count: int, data: st.DataObject) -> Non
     old = [record(number * gap, number) for number in range(count)]
     new = [record(shift + number, number) for number in range(count)]
     end = old[read].offset if read < count else old[-1].offset + 1
-    found = find_cut(end, around(old, end), new, begins=True, ends=True)
-    assert found == Cut(shift + read, min(read, RUN) + min(count - read, RUN))
+    position = find_position(end, around(old, end), new, begins=True, ends=True)
+    assert position == Position(shift + read, min(read, RUN) + min(count - read, RUN))
 
 
 OLD = [record(offset, offset) for offset in range(60)]
@@ -109,23 +109,25 @@ def copy(*values: int) -> list[HashedRecord]:
     ],
 )
 def test_why_no_place_is_exact(end: int, new: list[HashedRecord], why: str, rows: int) -> None:
-    found = find_cut(end, around(OLD, end), new, begins=True, ends=True)
-    assert (found.refused, found.rows) == (why, rows)
+    position = find_position(end, around(OLD, end), new, begins=True, ends=True)
+    assert (position.refused, position.rows) == (why, rows)
 
 
 def test_a_record_that_expired_unread_is_not_passed_over() -> None:
-    found = find_cut(27, ([], OLD[30:50]), copy(*range(60)), begins=True, ends=True)
-    assert (found.refused, found.rows) == ("move_expired", 3)
+    position = find_position(27, ([], OLD[30:50]), copy(*range(60)), begins=True, ends=True)
+    assert (position.refused, position.rows) == ("move_expired", 3)
 
 
 def test_equal_records_are_not_told_apart() -> None:
     old = [record(offset, -1) for offset in range(50)]
-    found = find_cut(30, around(old, 30), [record(offset, -1) for offset in range(50)], begins=True, ends=True)
-    assert (found.refused, found.rows) == ("move_repeated", 88)
+    position = find_position(30, around(old, 30), [record(offset, -1) for offset in range(50)], begins=True, ends=True)
+    assert (position.refused, position.rows) == ("move_repeated", 88)
 
 
 def test_timestamps_of_the_broker_are_not_compared() -> None:
     new = [HashedRecord(each.offset + 3, each.digest, 1, appended=True) for each in OLD]
-    assert find_cut(30, around(OLD, 30), new, begins=True, ends=True) == Cut(33, 40, timed=False)
-    part = find_cut(30, around(OLD, 30), new[25:], begins=True, ends=True)  # too few records prove nothing without them
+    assert find_position(30, around(OLD, 30), new, begins=True, ends=True) == Position(33, 40, timed=False)
+    part = find_position(
+        30, around(OLD, 30), new[25:], begins=True, ends=True
+    )  # too few records prove nothing without them
     assert part.refused == "move_differs"

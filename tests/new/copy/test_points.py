@@ -123,14 +123,14 @@ def test_the_storage_copies_and_one_that_cannot_gets_the_bytes(monkeypatch: pyte
 def test_points_on_other_storage() -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
-    place = "memory://kept/points"
+    folder = "memory://kept/points"
     for expected in (1, 2, 2):
-        made = ckpt.copy(str(SAMPLES / SAMPLE), place, keep="last=2")
+        made = ckpt.copy(str(SAMPLES / SAMPLE), folder, keep="last=2")
         assert len(made.points) == expected
         time.sleep(1)
     assert len(made.removed) == 1
     assert sorted(path.rpartition("/")[2] for path in memory.ls("/kept/points", detail=False)) == sorted(made.points)
-    (row,) = ckpt.scan(place).checkpoints
+    (row,) = ckpt.scan(folder).checkpoints
     assert row.points == made.points
 
 
