@@ -18,6 +18,8 @@ Case = Callable[[Any, Path], dict[str, Any]]
 CASES: dict[str, Case] = {}
 CONTINUED: dict[str, Case] = {}
 """How the query of a case goes on with a later release, as its finding advises: on its checkpoint, with new rows."""
+AVOIDED: dict[str, Case] = {}
+"""How it goes on with the same release if a person does what its finding says avoids the bug."""
 _ROCKSDB = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -159,8 +161,16 @@ def pruned_filter(spark: Any, folder: Path) -> dict[str, Any]:
 def dropped_time(spark: Any, folder: Path) -> dict[str, Any]:
     """dropDuplicatesWithinWatermark, and then no column with the event time."""
     put(folder / "in", 0, [{"n": 1, "s": 100}, {"n": 1, "s": 101}])
+    return drop_repeats(spark, folder, "n")
+
+
+def dropped_time_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    return drop_repeats(spark, folder, "n", "t")
+
+
+def drop_repeats(spark: Any, folder: Path, *columns: str) -> dict[str, Any]:
     frame = read(spark, folder / "in", "n long, s long").selectExpr("n", "timestamp_seconds(s) AS t")
-    return run(frame.withWatermark("t", "10 seconds").dropDuplicatesWithinWatermark(["n"]).select("n"), folder)
+    return run(frame.withWatermark("t", "10 seconds").dropDuplicatesWithinWatermark(["n"]).select(*columns), folder)
 
 
 @case("SPARK-46676")
@@ -229,10 +239,22 @@ def numbered_folder_continued(spark: Any, folder: Path) -> dict[str, Any]:
     return run(read(spark, folder / "in", "n long"), folder)
 
 
+def numbered_folder_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    (folder / "checkpoint" / "offsets" / "7").rename(folder / "moved")
+    return numbered_folder_continued(spark, folder)
+
+
 @case("SPARK-48934")
 def timeout_by_datetime(spark: Any, folder: Path) -> dict[str, Any]:
     """applyInPandasWithState whose timeout is a datetime: one row for each key and batch."""
+    return time_out(spark, folder, datetime.fromtimestamp)
 
+
+def timeout_by_datetime_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    return time_out(spark, folder, lambda seconds: seconds * 1000)
+
+
+def time_out(spark: Any, folder: Path, spell: Callable[[int], Any]) -> dict[str, Any]:
     start = 1_700_000_000
 
     def follow(_: Any, __: Any, state: Any) -> Iterable[Any]:
@@ -243,7 +265,7 @@ def timeout_by_datetime(spark: Any, folder: Path) -> dict[str, Any]:
             yield pandas.DataFrame({"text": ["ended"]})
         else:
             state.update((1,))
-            state.setTimeoutTimestamp(datetime.fromtimestamp(start + 200))
+            state.setTimeoutTimestamp(spell(start + 200))
             yield pandas.DataFrame({"text": ["seen"]})
 
     for number, at in enumerate((100, 500)):
@@ -336,9 +358,13 @@ def negative_zero_continued(spark: Any, folder: Path) -> dict[str, Any]:
     return once(spark, folder, 1, [0.0, -0.0, 1.0])
 
 
-def once(spark: Any, folder: Path, file: int, numbers: Iterable[float]) -> dict[str, Any]:
+def negative_zero_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    return once(spark, folder, 1, [0.0, -0.0, 1.0, -1.0], "v + 0.0D AS v")
+
+
+def once(spark: Any, folder: Path, file: int, numbers: Iterable[float], key: str = "v") -> dict[str, Any]:
     put(folder / "in", file, [{"v": number} for number in numbers])
-    rows = read(spark, folder / "in", "v double").selectExpr("v", "timestamp_seconds(100) AS t")
+    rows = read(spark, folder / "in", "v double").selectExpr(key, "timestamp_seconds(100) AS t")
     within = rows.withWatermark("t", "10 seconds").dropDuplicatesWithinWatermark(["v"])
     frames = {"all": rows.dropDuplicates(["v"]), "within": within}
     return {name: run(frame, folder / name) for name, frame in frames.items()}  # SPARK-50492: with the event time
@@ -352,10 +378,11 @@ def transform(
     *,
     kind: str = "Value",
     file: int = 0,
+    iterates: bool = False,
 ) -> dict[str, Any]:
     """transformWithStateInPandas that puts each value into its state and reads it, where the release has it.
 
-    A list is read, written back, and read again; of a map the values are read.
+    A list is read, written back, and read again; of a map the values are read, or its entries if it ``iterates``.
     """
     put(folder / "in", file, [{"n": 1}])
     groups = read(spark, folder / "in", "n long").groupBy("n")
@@ -377,7 +404,10 @@ def transform(
                     (self.state.appendValue if kind == "List" else self.state.update)(value)
             if kind == "List":
                 self.state.put([*self.state.get()])
-            kept = self.state.values() if kind == "Map" else self.state.get()
+            if kind == "Map":
+                kept = (value for _, value in self.state.iterator()) if iterates else self.state.values()
+            else:
+                kept = self.state.get()
             text = str(kept if kind == "Value" else [*kept])
             yield pandas.DataFrame({"text": [text if len(text) < MESSAGE else str(len(text))]})
 
@@ -404,6 +434,11 @@ def nested_value(spark: Any, folder: Path) -> dict[str, Any]:
 
     makers = {"numpy": make_numbers, "NamedTuple": lambda: [(Pair(1, 2),)]}
     return {name: transform(spark, folder / name, "pair struct<a:long,b:long>", make) for name, make in makers.items()}
+
+
+def nested_value_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    schema, names = "pair struct<a:long,b:long>", ("numpy", "NamedTuple")
+    return {name: transform(spark, folder / name, schema, lambda: [((1, 2),)], file=1) for name in names}
 
 
 _LARGE = 9_007_199_254_740_993  # the first whole number that no double is
@@ -433,8 +468,12 @@ def mapped_number_continued(spark: Any, folder: Path) -> dict[str, Any]:
     return map_number(spark, folder, 1)
 
 
-def map_number(spark: Any, folder: Path, file: int) -> dict[str, Any]:
-    return transform(spark, folder, "a long", lambda: [(_LARGE,), (None,)], kind="Map", file=file)
+def mapped_number_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    return map_number(spark, folder, 1, iterates=True)
+
+
+def map_number(spark: Any, folder: Path, file: int, *, iterates: bool = False) -> dict[str, Any]:
+    return transform(spark, folder, "a long", lambda: [(_LARGE,), (None,)], kind="Map", file=file, iterates=iterates)
 
 
 @case("SPARK-53870")  # the last: where a query does not end, its session is of no more use
@@ -459,6 +498,14 @@ CONTINUED |= {
     "SPARK-52127": mapped_number_continued,
     "SPARK-53870": large_value,  # likewise
     "SPARK-56280": negative_zero_continued,
+}
+AVOIDED |= {
+    "SPARK-46339": numbered_folder_avoided,
+    "SPARK-48934": timeout_by_datetime_avoided,
+    "SPARK-50492": dropped_time_avoided,
+    "SPARK-51920": nested_value_avoided,
+    "SPARK-52127": mapped_number_avoided,
+    "SPARK-56280": negative_zero_avoided,
 }
 NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
 """SPARK-45582, which no release showed here, and the others, whose condition no file of a checkpoint shows."""
@@ -516,9 +563,26 @@ CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
 }
 """The rows that a release without the bug writes when it goes on."""
 
+_APART = [["-1.0", _AT], ["1.0", _AT]]
+AVOIDED_RIGHT: dict[str, dict[str, Any]] = {
+    "SPARK-46339": {"rows": [[1, "2"]], "error": None},
+    "SPARK-48934": {"rows": [[1, "seen"], [2, "ended"]], "error": None},
+    "SPARK-50492": {"rows": [[0, "1", _AT]], "error": None},
+    "SPARK-51920": {
+        "numpy": {"rows": [[1, "(Row(a=1, b=2),)"]], "error": None},
+        "NamedTuple": {"rows": [[batch, "(Row(a=1, b=2),)"] for batch in (0, 1)], "error": None},
+    },
+    "SPARK-52127": {"rows": [[1, f"[({_LARGE},), (None,)]"]], "error": None},
+    "SPARK-56280": {
+        "all": {"rows": [[1, *row] for row in _APART], "error": None},
+        "within": {"rows": [[2, *row] for row in _APART], "error": None},
+    },
+}
+"""The rows of each batch that runs on the checkpoint of a query that hit the bug, if its finding is obeyed."""
+
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Run a case in a session of its own: a role of `tests/record/process.py`."""
-    folder, cases = Path(job["folder"]), CONTINUED if job.get("continued") else CASES
+    folder, cases = Path(job["folder"]), {"continued": CONTINUED, "avoided": AVOIDED}.get(job.get("how"), CASES)
     folder.mkdir(parents=True, exist_ok=True)
     return cases[job["bug"]](spark.newSession(), folder)

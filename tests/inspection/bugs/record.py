@@ -1,7 +1,8 @@
 """The suite `known-bugs`: the rows or the error of each case of `cases.py`, recorded for releases, not for versions.
 
 `python -m tests.record --spark 3.5=PYTHON known-bugs` asks the release that this Python has.
-`python -m tests.inspection.bugs.record MINOR=PYTHON MINOR=LATER_PYTHON` continues the queries with a later release.
+`python -m tests.inspection.bugs.record MINOR=PYTHON MINOR=LATER_PYTHON` continues the queries with a later release, and
+`python -m tests.inspection.bugs.record MINOR=PYTHON` with the same one, in the way that avoids the bug.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from tests.record.answers import Document
 from tests.record.suite import Suite, say
 from tests.record.worker import Installed, Worker
 
-FILE, CONTINUED_FILE = (Path(__file__).with_name(f"{name}.json") for name in ("answers", "continued"))
+FILE, CONTINUED_FILE, AVOIDED_FILE = (
+    Path(__file__).with_name(f"{name}.json") for name in ("answers", "continued", "avoided")
+)
+
+Run = tuple[Installed, str]
+"""A release, and which cases it runs: "", "continued" or "avoided"."""
 
 
 def read_answers() -> Document:
@@ -76,18 +82,30 @@ def record_continued(before: Installed, later: Installed) -> None:
     """Run the cases of the bugs that one release has and the other has fixed: with the first, then with the other."""
     ranges = {bug.id: [(last, fixed) for _, last, fixed in bug.ranges] for bug in known_bugs()}
     chosen = [bug for bug, pairs in ranges.items() if (before.version, later.version) in pairs]
-    answers: Document = json.loads(CONTINUED_FILE.read_text()) if CONTINUED_FILE.exists() else {}
+    _record_twice(CONTINUED_FILE, chosen, (before, ""), (later, "continued"), f"{before.version}, then {later.version}")
+
+
+def record_avoided(spark: Installed) -> None:
+    """Run the cases of the bugs whose last release this is, and do then what avoids each."""
+    chosen = [bug.id for bug in known_bugs() if bug.avoid and spark.version in [last for _, last, _ in bug.ranges]]
+    _record_twice(AVOIDED_FILE, chosen, (spark, ""), (spark, "avoided"), spark.version)
+
+
+def _record_twice(file: Path, bugs: Iterable[str], first: Run, second: Run, name: str) -> None:
+    """Run cases on one release and then, on their checkpoints, on the other; keep the second answers."""
+    answers: Document = json.loads(file.read_text()) if file.exists() else {}
     with TemporaryDirectory(prefix="ckpt-bugs-") as folder:
-        for spark, more in ((before, {}), (later, {"continued": True})):
+        for spark, how in (first, second):
             with Worker(spark.python, spark.log, "known-bugs") as session:
-                told = {bug: session.ask({"bug": bug, "folder": f"{folder}/{bug}", **more}) for bug in chosen}
+                told = {bug: session.ask({"bug": bug, "folder": f"{folder}/{bug}", "how": how}) for bug in bugs}
     for bug, answer in told.items():
-        answers.setdefault(bug, {})[f"{before.version}, then {later.version}"] = answer
-    write_answers(CONTINUED_FILE, answers)
+        answers.setdefault(bug, {})[name] = answer
+    write_answers(file, answers)
 
 
 SUITE = KnownBugs()
 
 if __name__ == "__main__":
     pairs = (pair.partition("=") for pair in sys.argv[1:3])
-    record_continued(*(Installed(minor, python) for minor, _, python in pairs))
+    installed = [Installed(minor, python) for minor, _, python in pairs]
+    record_continued(*installed) if len(installed) > 1 else record_avoided(*installed)

@@ -18,8 +18,8 @@ from ckpt.model import ColumnFamily, Json, Operator, Store
 from docs.generate.bugs import bugs_page
 from docs.generate.places import DOCS
 from tests.conftest import Ckpt
-from tests.inspection.bugs.cases import CASES, CONTINUED_RIGHT, NOT_IN_TABLE, RIGHT
-from tests.inspection.bugs.record import CONTINUED_FILE, read_answers
+from tests.inspection.bugs.cases import AVOIDED_RIGHT, CASES, CONTINUED_RIGHT, NOT_IN_TABLE, RIGHT
+from tests.inspection.bugs.record import AVOIDED_FILE, CONTINUED_FILE, read_answers
 from tests.support.places import GOLDENS, SAMPLES
 from tests.support.spark.samples import SAMPLES as WRITTEN
 
@@ -44,6 +44,12 @@ def test_a_later_release_goes_on_as_its_finding_advises() -> None:
         for bug in known_bugs()
     }
     assert json.loads(CONTINUED_FILE.read_text()) == pairs
+
+
+def test_what_avoids_a_bug_was_obeyed_on_the_last_release_with_it() -> None:
+    """Each on the checkpoint that the bug was hit on: no other checkpoint, and no other state."""
+    obeyed = {bug.id: {last: AVOIDED_RIGHT[bug.id] for _, last, _ in bug.ranges} for bug in known_bugs() if bug.avoid}
+    assert json.loads(AVOIDED_FILE.read_text()) == obeyed
 
 
 def test_what_did_not_show_is_not_in_the_table() -> None:
