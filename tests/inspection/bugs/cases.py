@@ -583,6 +583,6 @@ AVOIDED_RIGHT: dict[str, dict[str, Any]] = {
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Run a case in a session of its own: a role of `tests/record/process.py`."""
-    folder, cases = Path(job["folder"]), {"continued": CONTINUED, "avoided": AVOIDED}.get(job.get("how"), CASES)
+    folder, cases = Path(job["folder"]), {"continued": CONTINUED, "avoided": AVOIDED}.get(job.get("how", ""), CASES)
     folder.mkdir(parents=True, exist_ok=True)
     return cases[job["bug"]](spark.newSession(), folder)
