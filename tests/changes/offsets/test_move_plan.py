@@ -174,6 +174,8 @@ def test_what_is_refused(old: Cluster, new: Cluster, now: Any, said: str, cluste
     clusters(old, new, **now)
     plan, receipt = ckpt.offsets_move(SAMPLE, from_options=FROM, to_options=TO, apply=True, grace=0)
     assert said in str(plan.refused)
+    assert plan.instead is not None
+    assert [step.call.name for step in plan.instead.steps if step.call] == ["offsets_show"]  # no look at what is sound
     assert not receipt.applied
 
 
