@@ -11,8 +11,6 @@ from ckpt.restart.book import BOOK
 from ckpt.values import Record
 from ckpt.versions import Progress, Spark
 
-_KNOWN_BUG = "CKPT486"  # a release can have several
-
 
 class Severity(StrEnum):
     """How bad a finding is for the query. Only warnings and errors make ``ckpt inspect`` exit with 1."""
@@ -105,8 +103,8 @@ class Finding(Record):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Code and path, or what is not about files: a finding is reported once for each."""
-        return self.diagnosis.code, self.detail if self.diagnosis.code == _KNOWN_BUG else self.path
+        """Code and path, or the facts where it is about no file: a finding is reported once for each."""
+        return self.diagnosis.code, self.path or self.detail
 
 
 @cache

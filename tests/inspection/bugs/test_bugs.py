@@ -180,3 +180,9 @@ def test_each_bug_of_a_release_is_reported() -> None:
 
 def test_the_page_is_up_to_date() -> None:
     assert (DOCS / "known-bugs.md").read_text() == bugs_page()
+
+
+def test_each_release_that_was_not_run_is_named() -> None:
+    findings = library.inspect(str(SAMPLES / "kafka-4.2"), spark=["4.2.0", "4.1.2"]).findings
+    details = [finding.detail for finding in findings if finding.diagnosis.code == "CKPT487"]
+    assert [detail.split(" was ")[0] for detail in details] == ["Spark 4.2.0", "Spark 4.1.2"]
