@@ -23,7 +23,7 @@ from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kafka.records import Position, RecordReader, find_position
+from ckpt.live.kafka.records import CopyPosition, RecordReader, find_position
 from ckpt.live.kind import SourceRequest
 from ckpt.live.records import KafkaNow, NotAsked, Part, TopicNow
 from ckpt.model import Location
@@ -123,21 +123,21 @@ def _find_end(
     first, last = (new.find_offsets(new_parts.values(), at) for at in ("earliest", "latest"))
     list_syncs = cache(lambda: [*old.read_syncs(), *new.read_syncs()])  # only once one is needed
 
-    def find(part: Part, end: int) -> Position:
+    def find(part: Part, end: int) -> CopyPosition:
         before, after = old.read_around(part, end, now.partitions[part].earliest)
         new_part, begin, rows = new_parts[part], first[new_parts[part]], last[new_parts[part]] - first[new_parts[part]]
         if not before and (end == 0 or not after) and not (rows and (end or after)):
-            return Position(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
+            return CopyPosition(begin, waiting=len(after))  # nothing was read, or nothing is there to be compared
         if not before and not after:
-            return Position(refused="move_nothing_left", rows=rows)
+            return CopyPosition(refused="move_nothing_left", rows=rows)
 
-        def search(start: int) -> Position:
+        def search(start: int) -> CopyPosition:
             records = list(islice(new.read(new_part, max(start, begin)), _WINDOW))
             position = find_position(end, (before, after), records, begins=start <= begin, ends=len(records) < _WINDOW)
             later = sum(record.offset >= position.offset for record in records)
             gap = before and not after and before[-1].offset + 1 < end  # a record was there, and perhaps read
             unsure = not position.refused and gap and later and old.is_compacted(part[0])
-            return Position(refused="move_differs", rows=later) if unsure else position
+            return CopyPosition(refused="move_differs", rows=later) if unsure else position
 
         known = before or after
         usual_ms = median_low(record.timestamp_ms for record in known)  # not that of a clock which is wrong
@@ -195,7 +195,7 @@ def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:
     return BOOK.text("move_otherwise", twice=plural(twice, "row"), never=plural(never, "row"))
 
 
-def _say(positions: Mapping[Part, Position], servers: str, batch: int | None) -> Iterator[Words]:
+def _say(positions: Mapping[Part, CopyPosition], servers: str, batch: int | None) -> Iterator[Words]:
     compared, waiting = (
         sum(position.compared for position in positions.values()),
         sum(position.waiting for position in positions.values()),

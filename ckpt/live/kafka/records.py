@@ -95,7 +95,7 @@ class RecordReader(Client):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class CopyPosition:
     """The offset at which a query continues in the copy, or the name of the text that says why none is exact."""
 
     offset: int = 0  # the next one to be read
@@ -106,7 +106,7 @@ class Position:
     rows: int = 0  # that would come twice or never, where that is known
 
 
-def find_position(end: int, old: tuple[Records, Records], new: Records, *, begins: bool, ends: bool) -> Position:
+def find_position(end: int, old: tuple[Records, Records], new: Records, *, begins: bool, ends: bool) -> CopyPosition:
     """Find where a query continues among records of the copy, from those before and after its end.
 
     ``begins`` and ``ends``: the records of the copy are its first, or its last ones. There is a record before or after.
@@ -126,32 +126,36 @@ def find_position(end: int, old: tuple[Records, Records], new: Records, *, begin
 
     splits = [split for split in range(1 - len(after), len(there) + len(before)) if fits(split)]
     if len(splits) > 1:
-        return Position(refused="move_repeated", rows=splits[-1] - splits[0])
+        return CopyPosition(refused="move_repeated", rows=splits[-1] - splits[0])
     if not splits or not 0 <= (split := splits[0]) <= len(there):
         return _explain(before, after, there)
     if not before and old[1][0].offset > end:
-        return Position(refused="move_expired", rows=old[1][0].offset - end)
+        return CopyPosition(refused="move_expired", rows=old[1][0].offset - end)
     if not before and end == 0 and split:
-        return Position(refused="move_differs", rows=split)
+        return CopyPosition(refused="move_differs", rows=split)
     read = {*before} - {*after}
     if again := sum(key in read for key in there[split:]):
-        return Position(refused="move_again", rows=again)
+        return CopyPosition(refused="move_again", rows=again)
     offset, part = new[split - 1].offset + 1 if split else new[0].offset, overlap(split)
     if not any(wanted.count(key) == there.count(key) == 1 for key in wanted[part]):
-        return Position(refused="move_repeated", rows=len(there))
-    return Position(offset, part.stop - part.start, len(wanted) - part.stop, timed)
+        return CopyPosition(refused="move_repeated", rows=len(there))
+    return CopyPosition(offset, part.stop - part.start, len(wanted) - part.stop, timed)
 
 
-def _explain(before: list[Key], after: list[Key], there: list[Key]) -> Position:
+def _explain(before: list[Key], after: list[Key], there: list[Key]) -> CopyPosition:
     """Say why no place is exact: records are not there yet, or one side has some that the other does not have."""
     known, wanted = {*there}, {*before, *after}
     splits = [split for split, key in enumerate(there) if key in wanted]
     later = there[splits[-1] + 1 :] if splits else there
     if before and not known & {before[-1], *after} and all(ms <= before[-1][1] for _, ms in later):
         missing = next((count for count, key in enumerate(reversed(before)) if key in known), len(before))
-        return Position(refused="move_lags", rows=missing)
+        return CopyPosition(refused="move_lags", rows=missing)
     if not splits:
-        return Position(refused="move_not_found")
+        return CopyPosition(refused="move_not_found")
     differ = splits[-1] - splits[0] + 1 - len(splits) + len(wanted - known)
     again = len(splits) - len({there[split] for split in splits})
-    return Position(refused="move_differs", rows=differ) if differ else Position(refused="move_repeated", rows=again)
+    return (
+        CopyPosition(refused="move_differs", rows=differ)
+        if differ
+        else CopyPosition(refused="move_repeated", rows=again)
+    )

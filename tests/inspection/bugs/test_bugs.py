@@ -184,5 +184,5 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_each_release_that_was_not_run_is_named() -> None:
     findings = library.inspect(str(SAMPLES / "kafka-4.2"), spark=["4.2.0", "4.1.2"]).findings
-    details = [finding.detail for finding in findings if finding.diagnosis.code == "CKPT487"]
+    details = [rated.finding.detail for rated in findings if rated.code == "CKPT487"]
     assert [detail.split(" was ")[0] for detail in details] == ["Spark 4.2.0", "Spark 4.1.2"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ckpt.live.kafka.records import RUN, HashedRecord, Position, find_position
+from ckpt.live.kafka.records import RUN, CopyPosition, HashedRecord, find_position
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def test_a_whole_copy_has_an_exact_place(count: int, data: st.DataObject) -> Non
     new = [record(shift + number, number) for number in range(count)]
     end = old[read].offset if read < count else old[-1].offset + 1
     position = find_position(end, around(old, end), new, begins=True, ends=True)
-    assert position == Position(shift + read, min(read, RUN) + min(count - read, RUN))
+    assert position == CopyPosition(shift + read, min(read, RUN) + min(count - read, RUN))
 
 
 OLD = [record(offset, offset) for offset in range(60)]
@@ -126,7 +126,7 @@ def test_equal_records_are_not_told_apart() -> None:
 
 def test_timestamps_of_the_broker_are_not_compared() -> None:
     new = [HashedRecord(each.offset + 3, each.digest, 1, appended=True) for each in OLD]
-    assert find_position(30, around(OLD, 30), new, begins=True, ends=True) == Position(33, 40, timed=False)
+    assert find_position(30, around(OLD, 30), new, begins=True, ends=True) == CopyPosition(33, 40, timed=False)
     part = find_position(
         30, around(OLD, 30), new[25:], begins=True, ends=True
     )  # too few records prove nothing without them
