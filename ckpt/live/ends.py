@@ -1,28 +1,35 @@
 """Asks a source for its beginning, its end, or a time: the end of a batch after which a query continues there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile
 from typing import TypeAlias
 
 from ckpt.advice import Words
 from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
 from ckpt.checkpoint.sources.ends import RequestedEnd
+from ckpt.checkpoint.sources.files import FileOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset, write_offset as write_snapshot
 from ckpt.checkpoint.sources.kafka import KafkaOffset, list_parts, write_sorted
 from ckpt.checkpoint.times import parse_time, read_time
 from ckpt.errors import SourceError, UsageError, one_line
 from ckpt.live.asking import live_kind_of
 from ckpt.live.book import BOOK
 from ckpt.live.delta.ask import ask_delta
+from ckpt.live.files.ask import read_log
+from ckpt.live.iceberg.ask import ask_iceberg
+from ckpt.live.iceberg.outlook import APPENDS, bars, count_after, end_of, name_option, resolve
 from ckpt.live.kafka.ask import Client
 from ckpt.live.kafka.options import translate_options
 from ckpt.live.kind import SourceRequest, unusable_option
-from ckpt.live.records import FileNow, NotAsked, Part
+from ckpt.live.records import FileNow, IcebergNow, NotAsked, Part, SnapshotNow
 from ckpt.live.sink.versions import find_version_times
-from ckpt.live.tables import describe_counts
+from ckpt.live.tables import Counts, describe_counts, sum_counts
 from ckpt.model import Json
 from ckpt.storage import open_storage
+from ckpt.texts import plural
 
 Position: TypeAlias = str | datetime
 """``earliest``, ``latest``, or a time."""
@@ -43,9 +50,9 @@ def ask_end(request: SourceRequest, to: Position, only: Sequence[str] = ()) -> R
     At a time begins what is not older. Raises UsageError, SourceError, StorageError.
     """
     kind, offset = live_kind_of(request.view), request.view.record
-    if not isinstance(offset, KafkaOffset | DeltaOffset) or kind is None:
+    if not isinstance(offset, KafkaOffset | DeltaOffset | IcebergOffset | FileOffset) or kind is None:
         raise UsageError(BOOK.text("no_place", kind=request.view.type))
-    if not request.options:
+    if not request.options and not isinstance(offset, FileOffset):
         example = kind.describe_option(request.checkpoint, request.index)
         raise unusable_option(f"name {kind.place} of source {request.index}: {example}")
     at, spelled = (to, to) if isinstance(to, str) else read_time(to)
@@ -53,6 +60,10 @@ def ask_end(request: SourceRequest, to: Position, only: Sequence[str] = ()) -> R
         return _ask_kafka(request, offset.partitions, at, spelled, only)
     if only:
         raise UsageError.of("{--only} is for topics of Kafka")
+    if isinstance(offset, FileOffset):
+        return _ask_files(request, offset, at, spelled)
+    if isinstance(offset, IcebergOffset):
+        return _ask_iceberg(request, offset, at, spelled)
     return _ask_delta(request, offset, at, spelled)
 
 
@@ -95,3 +106,71 @@ def _ask_delta(request: SourceRequest, offset: DeltaOffset, at: str | int, spell
     end = replace(offset, table_id=now.table_id, version=version, index=offset.base_index, initial_snapshot=False)
     answer = BOOK.text("delta_asked", at=spelled, version=version, counts=counts)
     return RequestedEnd(write_offset(end), said=(answer, *remarks))
+
+
+def _ask_iceberg(request: SourceRequest, offset: IcebergOffset, at: str | int, spelled: str) -> RequestedEnd:
+    now = ask_iceberg(request)
+    if isinstance(now, NotAsked):
+        raise SourceError(now.reason)
+    chain, first = now.chain, 0
+    if at != "earliest":  # as ``SnapshotUtil.oldestAncestorAfter``, back from the current one
+        since = takewhile(lambda each: isinstance(at, int) and each.written_ms >= at, reversed(chain))
+        first = len(chain) - sum(1 for _ in since)
+    fits = next((number for number in range(first, len(chain)) if chain[number].operation in APPENDS), None)
+    begin = _find_iceberg_end(now) if fits is None else fits
+    end = end_of(chain[begin]) if fits is None else IcebergOffset(chain[begin].id, 0, all_files=False)
+    place = BOOK.text("iceberg_behind" if fits is None else "iceberg_at", snapshot=end.snapshot)
+    old = resolve(now, offset)
+    known = next((number for number, each in enumerate(chain) if each.id == old.snapshot), None)
+    files, rows = _count_between(count_after(now, old), count_after(now, end))
+    counts = "an unknown number of files" if files is None else describe_counts([(files, rows)])
+    said = [BOOK.text("iceberg_asked", at=spelled, place=place, counts=counts)]
+    if isinstance(at, int) and first == len(chain):
+        said.append(BOOK.text("iceberg_none_since", at=spelled))
+    if left_out := [(each.files, each.rows) for each in chain[first:fits] if each.files]:
+        said.append(BOOK.text("iceberg_changes_left_out", count=describe_counts(left_out)))
+    if first == 0 and now.cut_after is not None:
+        said.append(BOOK.text("iceberg_expired"))
+    if stop := next((each for each in chain[begin:] if bars(now, each)), None):
+        said.append(_say_stop("iceberg_stops", stop))
+    if files == 0 and not any(bars(now, each) for each in chain[known:begin]):
+        end = offset  # the same place, by another snapshot
+    ahead = None if known is None else (begin, end.position) > (known, old.position)
+    return RequestedEnd(write_snapshot(end), said=tuple(said), ahead=ahead)
+
+
+def _find_iceberg_end(now: IcebergNow) -> int:
+    """Find the number of the newest snapshot behind which a query can go on. Raises SourceError where there is none."""
+    for number, snapshot in reversed([*enumerate(now.chain)]):
+        if bars(now, snapshot):
+            raise SourceError(_say_stop("iceberg_no_end", snapshot))
+        if snapshot.operation in APPENDS:
+            return number
+    raise SourceError(BOOK.text("iceberg_empty"))
+
+
+def _say_stop(name: str, snapshot: SnapshotNow) -> Words:
+    option = name_option(snapshot)
+    unless = BOOK.text(f"{name}_unless", option=option) if option else ""
+    return BOOK.text(name, snapshot=snapshot.id, operation=snapshot.operation or "unknown operation", unless=unless)
+
+
+def _count_between(*unread: Iterable[Counts]) -> Counts:
+    columns = zip(*map(sum_counts, unread), strict=True)
+    files, rows = (None if one is None or other is None else abs(one - other) for one, other in columns)
+    return files, rows
+
+
+def _ask_files(request: SourceRequest, offset: FileOffset, at: str | int, spelled: str) -> RequestedEnd:
+    """Ask the log of a file source, which names each file with the time at which it was modified."""
+    log = read_log(request)
+    newest = max((file.log_offset for file in log), default=-1)
+    since = [file.log_offset for file in log if at == "earliest" or (isinstance(at, int) and file.timestamp_ms >= at)]
+    end = min(since, default=newest + 1) - 1
+    low, high = sorted((end, offset.log_offset))
+    between = sum(low < file.log_offset <= high for file in log)
+    older = sum(file.log_offset > end and isinstance(at, int) and file.timestamp_ms < at for file in log)
+    said = [BOOK.text("files_asked", at=spelled, end=end, count=plural(between, "file"))]
+    said += [BOOK.text("files_older", count=plural(older, "file"))] if older else []
+    said += [BOOK.text("files_not_in_log")] if end == newest else []
+    return RequestedEnd({"logOffset": end}, said=tuple(said))

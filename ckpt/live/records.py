@@ -113,6 +113,7 @@ class SnapshotNow:
     operation: str | None  # append, replace, overwrite, delete
     files: int | None  # that it added; None: not recorded
     rows: int | None
+    written_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ MODULES = {
     "delta": "tests.live.delta.record:SUITE",
     "change-feed": "tests.live.delta.feed:SUITE",
     "iceberg": "tests.live.iceberg.record:SUITE",
+    "iceberg-places": "tests.live.iceberg.places:SUITE",
     "iceberg-remedies": "tests.live.iceberg.remedies_followed:SUITE",
     "files": "tests.live.files.record:SUITE",
     "sink-batches": "tests.live.sink.record:DROPPED",

@@ -187,7 +187,7 @@ def offsets_set(
         storage_options: For the file system of the URI, and of the backup where that is remote.
         source: The index of the source; needed if the query has several.
         to: Its new end, in the form of ``offsets_show``, or as JSON text. A Kafka partition given as null is left
-            out, and read from its beginning. For Kafka and Delta also ``earliest``,
+            out, and read from its beginning. For Kafka, Delta, Iceberg and files also ``earliest``,
             ``latest``, or the time of the first row that is read next (without a zone UTC): the source is asked.
         only: With such a place, the topics, or partitions as ``topic/partition``, that move.
         shift: For Kafka instead of ``to``: how far partitions move, as ``topic/partition=+n`` or ``-n``.

@@ -24,6 +24,7 @@ class RequestedEnd:
     value: Json
     left_out: frozenset[tuple[str, int]] = frozenset()  # partitions of Kafka that were given as null
     said: tuple[Words, ...] = ()  # by the source, where it was asked for this end
+    ahead: bool | None = None  # of the old end, as the source says; None: offsets show it, or it was not asked
     renamed: Mapping[str, str] = field(default_factory=dict)  # topics of Kafka that moved: what each is called now
 
     @property

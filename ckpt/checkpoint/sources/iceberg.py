@@ -65,8 +65,20 @@ class IcebergKind(SourceKind[IcebergOffset]):
         old, to = latest.offset, self.decode(new.value)
         if not latest.committed:
             raise CannotEndThere(say("uncommitted", batch=latest.batch))
-        not_asked = BOOK.text("iceberg_not_asked")
+        not_asked = () if new.said else (BOOK.text("iceberg_not_asked"),)
         if to is not None and (old.snapshot, old.all_files) == (to.snapshot, to.all_files):
-            return move_along(latest, new, old.position, to.position, not_asked)
+            return move_along(latest, new, old.position, to.position, *not_asked)
+        if new.ahead is not None:
+            return move_along(latest, new, 0, 1 if new.ahead else -1)
         ahead, back = (latest.value, new.value), (new.value, latest.value)
-        return MovedEnd((ahead,), (back,), (BOOK.text("iceberg_no_order"), not_asked))
+        return MovedEnd((ahead,), (back,), (BOOK.text("iceberg_no_order"), *not_asked))
+
+
+def write_offset(offset: IcebergOffset) -> dict[str, Json]:
+    """Write an offset as the log has it."""
+    return {
+        "version": 1,
+        "snapshot_id": -1 if offset.snapshot is None else offset.snapshot,
+        "position": offset.position,
+        "scan_all_files": offset.all_files,
+    }

@@ -68,7 +68,7 @@ def ask_files(request: SourceRequest) -> FilesNow | NotAsked:
         there = _list_files(storage, recursive)
     except NotFound:
         raise SourceError(f"{one_line(mask_secrets(path))}: it does not exist; {request.advice}") from None
-    log = _read_log(open_storage(checkpoint.uri, request.storage_options), checkpoint, index)
+    log = read_log(request)
     named = [(_find_below(path, file.path, recursive=recursive), file) for file in log]
     read, planned = batch_entries(checkpoint, index)
     batch = [(name, file) for name, file in named if read < file.log_offset <= planned]
@@ -122,8 +122,10 @@ def _is_data(name: str) -> bool:
     return not ((name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_"))
 
 
-def _read_log(storage: Storage, checkpoint: Checkpoint, index: int) -> Sequence[SourceFile]:
-    latest = checkpoint.offsets.newest
+def read_log(request: SourceRequest) -> Sequence[SourceFile]:
+    """Read which files a source has read, by its log in the checkpoint. Raises SourceError, StorageError."""
+    checkpoint, index = request.checkpoint, request.index
+    storage, latest = open_storage(checkpoint.uri, request.storage_options), checkpoint.offsets.newest
     folder = source_folder(checkpoint.listing, latest, index)
     log = compactible_log(checkpoint.listing.in_folder(folder))
     if log.latest is None:

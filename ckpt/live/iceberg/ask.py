@@ -73,7 +73,10 @@ def _answer(read: ReadTable, request: SourceRequest) -> IcebergNow:
     return IcebergNow(
         table.id,
         read.file,
-        tuple(SnapshotNow(each.id, each.operation, each.added_files, each.added_rows) for each in ancestors),
+        tuple(
+            SnapshotNow(each.id, each.operation, each.added_files, each.added_rows, each.written_ms)
+            for each in ancestors
+        ),
         _find_branches(table, named - {each.id for each in ancestors}),
         oldest.parent if oldest is not None else None,
         first,

@@ -9,7 +9,7 @@ A start with trigger availableNow walks through the table from where the query b
 from collections.abc import Iterable, Iterator, Sequence
 
 from ckpt.advice import Advice, Setting, Words, join
-from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.iceberg import IcebergOffset, write_offset
 from ckpt.live.book import BOOK
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, move_end
@@ -21,7 +21,14 @@ from ckpt.texts import plural, plural_of
 
 _OPTIONS = {"overwrite": IcebergOption.SKIPS_OVERWRITES, "delete": IcebergOption.SKIPS_DELETES}
 """Reader options with which a start passes over a snapshot that appends nothing; a compaction it passes anyway."""
+APPENDS = ("append", "replace")
+"""Operations of snapshots at which no start fails: a compaction is passed over."""
 _NO_POSITION = 2**31 - 1
+
+
+def end_of(snapshot: SnapshotNow) -> IcebergOffset:
+    """Return the offset behind the last file of a snapshot."""
+    return IcebergOffset(snapshot.id, _NO_POSITION if snapshot.files is None else snapshot.files, all_files=False)
 
 
 def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
@@ -42,26 +49,43 @@ def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
     return judge_table(start, judge.find_troubles(), has, unread)
 
 
+def resolve(now: IcebergNow, offset: IcebergOffset) -> IcebergOffset:
+    """Name the snapshot of an offset without one, the oldest (``MicroBatchUtils.determineStartingOffset``)."""
+    if offset.snapshot is not None or not now.chain:
+        return offset
+    return IcebergOffset(now.chain[0].id, 0, all_files=False)
+
+
+def count_after(now: IcebergNow, offset: IcebergOffset) -> Sequence[Counts]:
+    """Count what a query that ended at an offset has still to read."""
+    number = next((number for number, each in enumerate(now.chain) if each.id == offset.snapshot), None)
+    if number is None:
+        return [UNKNOWN]
+    appends = [snapshot for snapshot in now.chain[number + 1 :] if snapshot.operation == "append"]
+    return [_count_rest(now.chain[number], offset), *map(_count, appends)]
+
+
+def bars(now: IcebergNow, snapshot: SnapshotNow) -> bool:
+    """Tell whether a start fails at a snapshot (``shouldProcess``)."""
+    return snapshot.operation not in APPENDS and _OPTIONS.get(snapshot.operation or "") not in now.options
+
+
+def name_option(snapshot: SnapshotNow) -> Words | str:
+    """Name the option with which a start passes over a snapshot that it would fail at; "" where there is none."""
+    option = _OPTIONS.get(snapshot.operation or "")
+    return "" if option is None else _name_options([option])
+
+
 class _Judge:
     def __init__(self, start: NextRead, now: IcebergNow, begin: IcebergOffset, end: IcebergOffset) -> None:
         self._now, self._index = now, start.range.index
         self._folder = start.source.folder
         self._batch, self._planned = start.forecast.batch_id, start.range.end is not None
         self._at = {snapshot.id: number for number, snapshot in enumerate(now.chain)}
-        self._begin, self._end = self._resolve(begin), self._resolve(end)
-
-    def _resolve(self, offset: IcebergOffset) -> IcebergOffset:
-        """``MicroBatchUtils.determineStartingOffset``: without a snapshot it is the oldest that is there."""
-        if offset.snapshot is not None or not self._now.chain:
-            return offset
-        return IcebergOffset(self._now.chain[0].id, 0, all_files=False)
+        self._begin, self._end = resolve(now, begin), resolve(now, end)
 
     def count_unread(self) -> Sequence[Counts]:
-        if self._begin.snapshot not in self._at or self._end.snapshot not in self._at:
-            return [UNKNOWN]
-        number = self._at[self._begin.snapshot]
-        appends = [snapshot for snapshot in self._now.chain[number + 1 :] if snapshot.operation == "append"]
-        return [_count_rest(self._now.chain[number], self._begin), *map(_count, appends)]
+        return count_after(self._now, self._begin) if self._end.snapshot in self._at else [UNKNOWN]
 
     def find_troubles(self) -> Iterator[Trouble]:
         if self._now.chain or self._planned:
@@ -79,7 +103,7 @@ class _Judge:
             if self._is_missing(at):
                 return self._explain_missing(at, in_batch=True)
             number = self._at.get(at or 0)
-            if number is not None and self._bars(self._now.chain[number]):
+            if number is not None and bars(self._now, self._now.chain[number]):
                 return self._explain_change(number, Outcome.FAILS_IN_BATCH)
             if at == self._end.snapshot:
                 return None
@@ -100,21 +124,15 @@ class _Judge:
         files, rows = _count_rest(here, self._end)
         read_files, read_rows, reads_here = files or 0, rows or 0, files != 0
         for later, snapshot in enumerate(self._now.chain[number + 1 :], number + 1):
-            if self._bars(snapshot):
+            if bars(self._now, snapshot):
                 full = read_files > self._now.most_files or read_rows >= self._now.most_rows
                 return self._explain_change(later, Outcome.FAILS_AT_START, later=self._planned or full)
             if snapshot.operation == "append":
                 read_files, read_rows = read_files + (snapshot.files or 0), read_rows + (snapshot.rows or 0)
                 reads_here = True
-        if reads_here and self._bars(here):
+        if reads_here and bars(self._now, here):
             return self._explain_change(number, Outcome.FAILS_IN_BATCH, later=self._planned)
         return self._find_left_out(number)
-
-    def _bars(self, snapshot: SnapshotNow) -> bool:
-        """Tell whether a start fails at a snapshot (``shouldProcess``)."""
-        if snapshot.operation in ("append", "replace"):
-            return False
-        return _OPTIONS.get(snapshot.operation or "") not in self._now.options
 
     def _is_missing(self, snapshot: int | None) -> bool:
         return snapshot not in self._at and snapshot not in self._now.branched
@@ -143,7 +161,7 @@ class _Judge:
         chain = self._now.chain
         if not chain:
             return BOOK.advise("iceberg_anew", lead=lead)
-        fitting = next((at for at in range(number, len(chain)) if chain[at].operation in ("append", "replace")), None)
+        fitting = next((at for at in range(number, len(chain)) if chain[at].operation in APPENDS), None)
         passed = [snapshot for snapshot in chain[number:fitting] if snapshot.files]
         if passed:
             lead = join((lead, BOOK.text("iceberg_changes_left_out", count=_count_files(passed))))
@@ -152,7 +170,7 @@ class _Judge:
         return self._move_to(lead, chain[fitting], 0, again=self._end.snapshot in self._at)
 
     def _move_to(self, lead: Words, snapshot: SnapshotNow, position: int, *, again: bool) -> Advice:
-        offset = {"version": 1, "snapshot_id": snapshot.id, "position": position, "scan_all_files": False}
+        offset = write_offset(IcebergOffset(snapshot.id, position, all_files=False))
         name = "iceberg_move"
         if self._planned:
             name = "iceberg_skip_and_read_again" if again else "iceberg_skip_and_move"
@@ -166,14 +184,14 @@ class _Judge:
         kept = BOOK.text("iceberg_kept")
         number = -1 if base is None else self._at[base]
         there = None if base is None else self._now.chain[number]
-        if there is not None and there.operation in ("append", "replace"):
+        if there is not None and there.operation in APPENDS:
             advice = self._move_to(kept, there, _NO_POSITION if there.files is None else there.files, again=False)
         else:
             advice = self._move_on(kept, number + 1)
         return self._build_trouble(diagnoses.sources.ICEBERG_ROLLED_BACK, detail, advice, error, in_batch=in_batch)
 
     def _explain_change(self, number: int, outcome: Outcome, *, later: bool = False) -> Trouble:
-        barring = [snapshot for snapshot in self._now.chain[number:] if self._bars(snapshot)]
+        barring = [snapshot for snapshot in self._now.chain[number:] if bars(self._now, snapshot)]
         here, operations = barring[0], {snapshot.operation for snapshot in barring}
         known = [option for name, option in _OPTIONS.items() if name in operations]
         added = [snapshot for snapshot in barring if snapshot.files]
@@ -203,7 +221,7 @@ class _Judge:
         if first is None or first.snapshot is None or not self._now.chain:
             return
         between = self._now.chain[self._at.get(first.snapshot, 0) + 1 : self._at.get(self._end.snapshot or 0, 0) + 1]
-        barring = [snapshot for snapshot in between if self._bars(snapshot)]
+        barring = [snapshot for snapshot in between if bars(self._now, snapshot)]
         if first.snapshot in self._at and not barring:
             return
         names = {snapshot.operation for snapshot in barring}

@@ -73,5 +73,7 @@ def test_a_place_that_cannot_be_asked_for_is_refused() -> None:
         ckpt.offsets_set(SAMPLE, to="latest", only=["orders/2"], source_options=ASKED)
     with pytest.raises(UsageError, match="only"):
         ckpt.offsets_set(SAMPLE, to='{"orders":{"0":1,"1":1}}', only=["orders"])
-    with pytest.raises(UsageError, match="only Kafka and Delta are"):
-        ckpt.offsets_set(str(SAMPLES / "file-source-4.2"), to="latest", source_options={0: {"path": "/in"}})
+    with pytest.raises(UsageError, match="only"):
+        ckpt.offsets_set(str(SAMPLES / "file-source-4.2"), to="latest", only=["orders"])
+    with pytest.raises(UsageError, match="only Kafka, Delta, Iceberg and files are"):
+        ckpt.offsets_set(str(SAMPLES / "aggregation-hdfs-4.2"), to="latest", source_options={0: {"path": "/in"}})

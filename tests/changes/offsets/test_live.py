@@ -16,6 +16,7 @@ import pytest
 
 from ckpt.changes.offsets.plan import offsets_set
 from tests.changes.offsets.running import copied, moved, rate, run
+from tests.changes.offsets.test_file_times import TIMES, ended
 from tests.restart.oracle.cases.model import delete_logs
 from tests.support.spark import mutations, plans, queries
 from tests.support.spark.live import EVERY_CASE
@@ -132,6 +133,15 @@ def test_a_file_source_skips_entries_that_no_batch_has_read(spark: Any, tmp_path
     moved(skipped, to='{"logOffset":10}')
     assert run(spark, files, left) == {10: rows_of(10, 11)}
     assert run(spark, files, skipped) == {10: rows_of(11)}
+
+
+@pytest.mark.usefixtures("_inputs")
+@pytest.mark.parametrize(("committed", "to", "begin"), TIMES if EVERY_CASE else TIMES[::3])
+def test_a_file_source_goes_on_at_a_time(committed: int, to: Any, begin: int, spark: Any, tmp_path: Path) -> None:
+    checkpoint = ended(committed, tmp_path / "ck")
+    moved(checkpoint, to=to)
+    ran = run(spark, files, checkpoint)
+    assert sorted(row for rows in ran.values() for row in rows) == rows_of(*range(begin, 12))
 
 
 @pytest.mark.usefixtures("_inputs")

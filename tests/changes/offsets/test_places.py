@@ -141,7 +141,7 @@ def test_a_query_of_delta_continues_there(
     before = rows(spark, checkpoint)
     plan = moved(checkpoint, to=to, source_options=options)
     between = abs(begin - 5) * 10
-    assert f"with {between} rows are in between" in str(plan.warnings)
+    assert f"with {between} rows." in str(plan.warnings)
     write(spark, numbers(of_delta / "table"), checkpoint)
     expected = Counter((number,) for number in range(begin * 10, 80))
     assert rows(spark, checkpoint) - before == expected

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ckpt import open_checkpoint
-from ckpt.checkpoint.sources.iceberg import IcebergOffset
+from ckpt.checkpoint.sources.iceberg import write_offset
 from ckpt.checkpoint.sources.registry import decode
 from ckpt.live.asking import ask_sources
 from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
@@ -53,21 +53,10 @@ def asked(place: Path, case: Case) -> IcebergNow:
 
 def to_json(now: IcebergNow) -> dict[str, Any]:
     told = dataclasses.asdict(now)
+    told["chain"] = [{key: value for key, value in one.items() if key != "written_ms"} for one in told["chain"]]
     told["branched"] = list(now.branched.items())
-    told["first"] = write_offset(now.first)
+    told["first"] = None if now.first is None else write_offset(now.first)
     return {key: value for key, value in told.items() if key not in _OF_READER}
-
-
-def write_offset(offset: IcebergOffset | None) -> dict[str, Any] | None:
-    if offset is None:
-        return None
-    snapshot = -1 if offset.snapshot is None else offset.snapshot
-    return {
-        "version": 1,
-        "snapshot_id": snapshot,
-        "position": offset.position,
-        "scan_all_files": offset.all_files,
-    }
 
 
 def from_json(told: dict[str, Any], case: Case) -> IcebergNow:

@@ -68,7 +68,7 @@ def start(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
     """The batches that ran with their rows, Spark's error, and the newest offsets file that is there afterwards."""
     checkpoint, now = place / job.get("checkpoint", "checkpoint"), job.get("available_now", False)
     rows = spark.readStream.format("iceberg").options(**job.get("options", {})).load(TABLE)
-    out = place / "out"
+    out = place / f"out of {checkpoint.name}"
     writer = rows.writeStream.format("json" if "out" in job else "noop").option("path", str(out))
     writer = writer.option("checkpointLocation", str(checkpoint))
     handle = writer.trigger(**({"availableNow": True} if now else {"processingTime": "0 seconds"})).start()

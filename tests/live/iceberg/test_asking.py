@@ -66,7 +66,7 @@ def test_only_ancestors_of_the_current_snapshot_count(checkpoint: Path, tmp_path
     branch = snapshot(2, parent=1)
     now = asked(checkpoint, table(tmp_path / "t", snapshot(1), branch, snapshot(3, "replace", parent=1)))
     assert now.table_id == ID
-    assert now.chain == (SnapshotNow(1, "append", 1, 10), SnapshotNow(3, "replace", 1, 10))
+    assert now.chain == (SnapshotNow(1, "append", 1, 10, 5), SnapshotNow(3, "replace", 1, 10, 5))
     assert (now.branched, now.cut_after) == ({2: 1}, None)
 
 
@@ -77,9 +77,9 @@ def test_what_has_expired_is_known_by_its_child(checkpoint: Path, tmp_path: Path
 
 def test_counts_that_are_not_recorded_are_not_guessed(checkpoint: Path, tmp_path: Path) -> None:
     bare = {"snapshot-id": 2, "timestamp-ms": 5}
-    assert asked(checkpoint, table(tmp_path / "t", bare)).chain == (SnapshotNow(2, None, None, None),)
+    assert asked(checkpoint, table(tmp_path / "t", bare)).chain == (SnapshotNow(2, None, None, None, 5),)
     odd = {**bare, "summary": {"operation": "append", "added-data-files": "many"}}
-    assert asked(checkpoint, table(tmp_path / "u", odd)).chain == (SnapshotNow(2, "append", None, 0),)
+    assert asked(checkpoint, table(tmp_path / "u", odd)).chain == (SnapshotNow(2, "append", None, 0, 5),)
 
 
 def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:
