@@ -35,7 +35,7 @@ from tests.laws.next_obeyed import (
 )
 from tests.restart.oracle.cases import Case
 from tests.restart.oracle.cases.model import Mutation, delete, delete_logs, write
-from tests.support.places import SAMPLE_NAMES
+from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
 
@@ -182,6 +182,27 @@ def test_no_offer_is_refused_on_any_damage(tmp_path: Path) -> None:
         refused[case.name] = refused_offers(checkpoint)
         shutil.rmtree(checkpoint)
     assert {name: offers for name, offers in refused.items() if offers} == {}
+
+
+_REFUSED = {
+    "file-source-4.2": [("rewind", "--to-batch", "99"), ("offsets set", "--to", "earliest")],
+    "kafka-4.2": [("offsets set", "--to", '{"orders":{"0":1}}'), ("rewind", "--to-batch", "99", "--replay", "new")],
+    "stateless-killed-3.5": [
+        ("rewind", "--to-batch", "4"),
+        ("offsets set", "--expect-batch", "1", "--to", '{"offset":10,"timestamp":0}'),
+    ],
+}
+
+
+@pytest.mark.parametrize("sample", _REFUSED)
+def test_what_is_refused_on_a_sound_checkpoint_does_not_lead_to_inspect(sample: str) -> None:
+    """It has nothing to say there."""
+    for command, *options in _REFUSED[sample]:
+        document = run(*command.split(), str(SAMPLES / sample), *options)
+        (step,) = document["next"]
+        assert document["refused"]
+        assert "ckpt inspect" not in step["what"]
+        assert step["command"] is None or step["command"][1] != "inspect"
 
 
 _UNDECIDED = {

@@ -11,7 +11,7 @@ from os import fspath
 from statistics import median_low
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Option, Words, advise, call, join, run, words
+from ckpt.advice import Option, Words, call, join, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.offsets.plan import OffsetsPlan, choose_source, plan_offsets
@@ -98,9 +98,6 @@ def offsets_move(
 
     def plan(storage: Storage) -> MovePlan:
         planned = plan_offsets(MovePlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
-        if planned.refused and planned.inspection.sound:
-            look = run(call("offsets_show", storage.uri), words("See how far the query has read each partition."))
-            return replace(planned, instead=advise(look))
         why = f"{planned.why}, also on the new cluster: start the query on it" if planned.why else ""
         return replace(planned, why=why)
 

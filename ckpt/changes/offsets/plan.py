@@ -16,7 +16,7 @@ from datetime import datetime
 from os import fspath
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
-from ckpt.advice import Call, Words, again, call, left_out, words
+from ckpt.advice import Call, Words, advise, again, call, left_out, run, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
@@ -252,7 +252,9 @@ def plan_offsets(
         new = ask(inspection.checkpoint, [source.view for source in sources])
         changes = _move_sources(sources, new, batch)
     except NoWay as error:
-        return kind(inspection=inspection, needed=True, refused=str(error), asked=request)
+        look = run(call("offsets_show", storage.uri), words("See how far the query has read each source."))
+        instead = advise(look) if inspection.sound else None  # of which ``inspect`` says nothing
+        return kind(inspection=inspection, needed=True, refused=str(error), instead=instead, asked=request)
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)
     if not changes:

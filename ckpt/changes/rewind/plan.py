@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import Annotated, ClassVar
 
-from ckpt.advice import Words, words
+from ckpt.advice import Hole, Words, advise, call, run, words
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import check_fix, must_run_first
 from ckpt.changes.plan import (
@@ -246,7 +246,7 @@ def plan_rewind(
         from_new_batch = contains(list_possible_targets(checkpoint, Replayed.NEW), to_batch)
         refused = words("{problem}. Batches to go back to: {names}", problem=problem, names=_spell_batches(batches))
         also = words("; with {--replay=new} also {batch}", batch=to_batch) if from_new_batch else Words()
-        return replace(plan, refused=refused + also)
+        return _refuse(plan, refused + also)
     kept = keeps_planned(checkpoint, to_batch, replayed)
     try:
         origin = find_origin(checkpoint, to_batch)
@@ -269,7 +269,17 @@ def plan_rewind(
         return plan
     possible, names = "Batches to go back to, judging by names", _spell_batches(batches)
     refused = words("{why}. {possible}: {names}", why=plan.refused, possible=possible, names=names)
-    return replace(plan, refused=refused)
+    return _refuse(plan, refused)
+
+
+def _refuse(plan: RewindPlan, reason: Words) -> RewindPlan:
+    """Refuse a batch, and lead to the others that are listed, unless ``inspect`` has more to say."""
+    if not plan.possible or not plan.inspection.sound:
+        return replace(plan, refused=reason)
+    replay = Replayed.NEW.value if plan.replayed is Replayed.NEW else None
+    uri = plan.inspection.checkpoint.uri
+    other = call("rewind", uri, to_batch=Hole.N).but(replay=replay)
+    return replace(plan, refused=reason, instead=advise(run(other, words("Name one of the batches listed."))))
 
 
 def check_steps(plan: RewindPlan, storage: Storage, checkpoint: Checkpoint, again: Again) -> RewindPlan:

@@ -57,7 +57,7 @@ class FilesKind(SourceKind[FileOffset]):
         old, to, start = map(entry_at, (latest.offset, self.decode(new.value), latest.start))
         newest = latest.newest_entry
         if newest is None or to > newest:
-            raise CannotEndThere(say("files_after_log", newest=newest))
+            raise CannotEndThere(say("files_no_log" if newest is None else "files_after_log", newest=newest))
         if not latest.start_known:
             raise CannotEndThere(say("files_begin_not_known", batch=latest.batch))
         if to < start:
