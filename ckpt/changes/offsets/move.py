@@ -11,7 +11,7 @@ from os import fspath
 from statistics import median_low
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Option, Words, call, join, words
+from ckpt.advice import Option, Words, call, join
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.offsets.plan import OffsetsPlan, choose_source, plan_offsets
