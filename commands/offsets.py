@@ -12,7 +12,7 @@ from ckpt.changes.offsets.move import offsets_move
 from ckpt.changes.offsets.plan import offsets_set
 from ckpt.errors import CkptError, UsageError
 from ckpt.live.kafka.options import SERVERS
-from ckpt.live.kind import source_options
+from ckpt.live.kind import naming, source_options
 from ckpt.storage.local import read_text
 
 from . import change_options, options
@@ -238,7 +238,8 @@ def _reader_options(name: str, words: list[str] | None) -> dict[str, str]:
     """The options of a reader, with the secrets that they name; `bootstrap` names its brokers. Raises UsageError."""
     named = options.pairs(name, words, once=True)
     full = {SERVERS if key == "bootstrap" else key: value for key, value in named.items()}
-    return source_options([f"0.{key}={value}" for key, value in full.items()]).get(0, {})
+    with naming(name):
+        return source_options([f"0.{key}={value}" for key, value in full.items()]).get(0, {})
 
 
 def _read(text: str) -> str:

@@ -1,10 +1,11 @@
 """A kind of source that ckpt can ask, options of its reader, what it is asked with, and what is judged by."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ckpt.advice import Words
+from ckpt.advice import Option, Words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceRange, SourceView
 from ckpt.errors import UsageError, one_line
@@ -20,6 +21,16 @@ _ENVIRONMENT = "env:"
 def unusable_option(reason: str | Words) -> UsageError:
     """Build the error of an option of a source that cannot be used; ``reason`` is without a full stop."""
     return UsageError.of("{--source-options}: {reason}", reason=reason)
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Let errors of reader options name the option that gave them."""
+    try:
+        yield
+    except UsageError as error:
+        parts = (Option(option) if part == Option("source_options") else part for part in error.words.parts)
+        raise UsageError(Words(tuple(parts))) from None
 
 
 def source_options(words: Sequence[str]) -> dict[int, dict[str, str]]:

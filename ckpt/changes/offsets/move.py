@@ -11,7 +11,7 @@ from os import fspath
 from statistics import median_low
 from typing import ClassVar, Unpack
 
-from ckpt.advice import Option, Words, call, join
+from ckpt.advice import Words, call, join
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.offsets.plan import OffsetsPlan, choose_source, plan_offsets
@@ -24,7 +24,7 @@ from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.live.kafka.ask import ask_kafka
 from ckpt.live.kafka.options import SERVERS
 from ckpt.live.kafka.records import CopyPosition, RecordReader, find_position
-from ckpt.live.kind import SourceRequest
+from ckpt.live.kind import SourceRequest, naming
 from ckpt.live.records import KafkaNow, NotAsked, Part, TopicNow
 from ckpt.model import Location
 from ckpt.storage import Storage
@@ -112,7 +112,10 @@ def _find_end(
     if names.keys() - topics.keys() or len({*topics.values()}) < len(topics):
         raise UsageError.of("{--topic}: give each of {names} another name", names=one_line(", ".join(topics)))
     new_parts = {part: (topics[part[0]], part[1]) for part in ends}
-    old, new = _connect("from_options", request.options), _connect("to_options", to_options)
+    with naming("from_options"):
+        old = RecordReader(request.options)
+    with naming("to_options"):
+        new = RecordReader(to_options)
     now = ask_kafka(request)
     if isinstance(now, NotAsked):
         raise NoWay(now.reason)
@@ -154,14 +157,6 @@ def _find_end(
     new_end = write_sorted({new_parts[part]: position.offset for part, position in positions.items()})
     remarks = _say(positions, to_options[SERVERS], request.checkpoint.offsets.latest)
     return RequestedEnd(new_end, said=tuple(remarks), renamed=topics)
-
-
-def _connect(name: str, options: Mapping[str, str]) -> RecordReader:
-    try:
-        return RecordReader(options)
-    except UsageError as error:  # which names the option of all other commands
-        parts = (Option(name) if part == Option("source_options") else part for part in error.words.parts)
-        raise UsageError(Words(tuple(parts))) from None
 
 
 def _check_topics(

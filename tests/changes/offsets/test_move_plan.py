@@ -138,6 +138,9 @@ def test_secrets_are_not_shown(clusters: Any, ckpt: Ckpt, monkeypatch: pytest.Mo
             run = ckpt("offsets", "move", SAMPLE, *TYPED, *typed, *where, "-o", form)
             assert "hush-hush" not in run.stdout + run.stderr
             assert ("env:LOGIN" in run.stdout) is (given == "env:LOGIN")
+    run = ckpt("offsets", "move", SAMPLE, *TYPED, "--to", "kafka.sasl.jaas.config=env:NO_LOGIN")
+    assert "--to-options" in run.stderr
+    assert "no environment variable" in run.stderr
 
 
 def test_a_hint_of_mirror_maker_shows_where_to_look(clusters: Any, monkeypatch: pytest.MonkeyPatch) -> None:
