@@ -55,12 +55,16 @@ SECRET_TEXTS = [text for text in generated() if "\\\\" not in text]
 WRITING: dict[str, list[list[str]]] = {
     "repair": [["--apply", "--backup", "{out}", "--grace", "0"], ["--leftovers", "--accept-replay"]],
     "repair-async": [["--apply", "--backup", "{out}", "--grace", "0", "--accept-replay"]],
-    "rewind": [["--to-batch", "2"], ["--to-batch", "3", "--apply", "--backup", "{out}", "--grace", "0"]],
+    "rewind": [
+        ["--to-batch", "2"],
+        ["--to-batch", "3", "--apply", "--backup", "{out}", "--grace", "0"],
+        ["--to-time", "2023-11-14T22:13:25Z", "--from", "{room}"],
+    ],
     "skip": [[], ["--apply", "--backup", "{out}", "--grace", "0"]],
     "prune": [["--apply", "--backup", "{out}", "--grace", "0"]],
-    "copy": [["{out}"], ["{out}", "--plan"], ["{out}", "--batch", "3", "--new-id"]],
+    "copy": [["{out}"], ["{out}", "--plan"], ["{out}", "--batch", "3", "--new-id"], ["{out}", "--keep", "last=2"]],
     "rewrite": [["{out}", "--jobs", "1"], ["{out}", "--plan"], ["{out}", "--jobs", "1", "--salvage", "--accept-loss"]],
-    "offsets set": [["--to", "{{}}"], ["--shift", "0=+1"]],
+    "offsets set": [["--to", "{{}}"], ["--shift", "0=+1"], ["--to", "earliest"], ["--to", "latest"]],
     "preflight": [["--fix", "safe", "--backup", "{out}", "--grace", "0"]],
 }
 """Commands that may write, where the exit code is 0."""
@@ -143,7 +147,7 @@ def faults_of(number: int, masters: Mapping[str, Master], room: Path, app: Any) 
     writes = rng.random() < len(WRITING) / (len(WRITING) + len(COMMANDS))
     commands = WRITING if writes else COMMANDS
     command, output = rng.choice(list(commands)), rng.choice(OUTPUTS)
-    options = [word.format(out=room / "out") for word in rng.choice(commands[command])]
+    options = [word.format(out=room / "out", room=room) for word in rng.choice(commands[command])]
     words = [*command.split(), *([] if command == "explain" else [str(checkpoint)]), *options, "-o", output]
     if command == "explain":
         words = ["explain", rng.choice(SECRET_TEXTS), "--checkpoint", str(checkpoint), "-o", output]
