@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 from ckpt.advice import Option, Words, call, plain, words
 
 Choice = TypeVar("Choice", bound=StrEnum)
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {9: "\\t"}  # which may stand before a secret
 
 
 class CkptError(Exception):

@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -157,26 +157,28 @@ def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -
     batch, query_id = choose_batch(checkpoint, None), checkpoint.query_id
     if query_id is None:
         raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, which identifies its points")
-    if not new.plan:
-        with suppress(AlreadyThere):
-            writer.make_root()
-
     def remove(names: Iterable[str]) -> None:
         for below in (folder.below(name) for name in names if not new.plan):
             discard_checkpoint(below, open_new(below.uri, new.own_options).writer)
 
-    with nullcontext() if new.plan else writer.lock():
-        with suppress(NotFound):
-            kept, unfinished = list_points(folder)
-        remove(unfinished)
-        time = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)  # after the commit
-        points = (*kept.get(query_id, ()), Point(time, batch))
-        placing = open_new(folder.below(points[-1].name).uri, new.own_options, (new.uri,) if new.plan else ())
-        for older in (folder.below(point.name) for point in points[:-1][-1:]):
-            placing.since = older, older.list_tree()
-        copied = copy_selected(storage, placing, replace(new, uri=placing.storage.uri), batch)
-        gone = [point.name for point in choose_removed(points, rule)]
-        remove(gone)
+    with ExitStack() as failing:
+        if not new.plan:
+            with suppress(AlreadyThere):
+                writer.make_root()
+                failing.callback(writer.remove_folder, "")
+        with nullcontext() if new.plan else writer.lock():
+            with suppress(NotFound):
+                kept, unfinished = list_points(folder)
+            remove(unfinished)
+            time = (datetime.now(UTC) + timedelta(seconds=1)).replace(microsecond=0)  # after the commit
+            points = (*kept.get(query_id, ()), Point(time, batch))
+            placing = open_new(folder.below(points[-1].name).uri, new.own_options, (new.uri,) if new.plan else ())
+            for older in (folder.below(point.name) for point in points[:-1][-1:]):
+                placing.since = older, older.list_tree()
+            copied = copy_selected(storage, placing, replace(new, uri=placing.storage.uri), batch)
+            gone = [point.name for point in choose_removed(points, rule)]
+            remove(gone)
+        failing.pop_all()
     left = (point.name for point in points if point.name not in gone)
     return replace(copied, points=tuple(left), removed=tuple(gone))
 

@@ -290,6 +290,7 @@ def test_a_secret_in_a_quoted_file_or_words_of_spark_is_masked_before_they_are_c
         ["inspect", f"/no/such?secret_key={SECRET}"],
         ["inspect", f"hdfs://user:{SECRET}@127.0.0.1:1/x"],
         ["inspect", f"fs.s3a.secret.key={SECRET}"],
+        ["explain", f"https://host/x?DB_PASSWORD\t{SECRET}"],
         ["inspect", "s3://bucket/x", "--storage-options", f"={SECRET}"],
         ["inspect", "s3://bucket/x", "--storage-options", SECRET],
         ["relocate", "sample_checkpoints/tws-rocksdb-4.2", "--to", f"s3a://KEY:{SECRET}@bucket/x"],

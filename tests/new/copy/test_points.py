@@ -70,6 +70,17 @@ def test_the_same_size_and_time_is_not_the_same_file(copy_of: CopyOf, tmp_path: 
     assert made.linked
 
 
+def test_where_no_point_can_be_made_no_folder_is_left(copy_of: CopyOf, ckpt: Ckpt, tmp_path: Path) -> None:
+    checkpoint, there = copy_of("damaged-missing-join-store"), tmp_path / "there"
+    there.mkdir()
+    for folder in (there, tmp_path / "points"):
+        run = ckpt("copy", checkpoint, folder, "--keep", "last=2", "--batch", 5)
+        assert run.exit_code == 2
+        assert ckpt("copy", checkpoint, folder, "--keep", "last=2").exit_code == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([checkpoint.name, "there"])
+    assert not [*there.iterdir()]
+
+
 def test_without_links_bytes_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ckpt.copy(str(SAMPLES / SAMPLE), str(tmp_path / "old"))
     link = os.link
