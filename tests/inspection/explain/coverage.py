@@ -21,7 +21,7 @@ OF_TEXT = {
 """Entries of conditions that are known by their words: those without a name yet are printed without their class."""
 VALUES = {"batchMetadataFile": "/out/_spark_metadata/7"}
 """Values of a message that say which entry it is of."""
-PLANNED = {"query-not-supported", "processor-misused"}
+PLANNED = {"query-not-supported", "processor-misused", "stream-join-without-equality"}
 """The entries of those that are raised while a query is planned, or by a function of it."""
 
 
