@@ -25,6 +25,8 @@ _ROCKSDB = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     )
 }
+NOW, ALWAYS = "availableNow", "processingTime"
+_TRIGGERS = {NOW: True, ALWAYS: "0 seconds"}
 MESSAGE = 300
 SECONDS = 100
 
@@ -54,7 +56,12 @@ def read(spark: Any, folder: Path, columns: str) -> Any:
 
 
 def run(
-    frame: Any, folder: Path, mode: str = "append", sink: Callable[[Any, int], None] | None = None, **conf: str
+    frame: Any,
+    folder: Path,
+    mode: str = "append",
+    sink: Callable[[Any, int], None] | None = None,
+    trigger: str = NOW,
+    **conf: str,
 ) -> dict[str, Any]:
     """Run a query until it has read all there is: the rows of each batch, or the error that ended it."""
     rows: list[list[Any]] = []
@@ -66,12 +73,13 @@ def run(
     for name, value in conf.items():
         spark.conf.set(name, value)
     writer = frame.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.foreachBatch(sink or collect).trigger(availableNow=True).start()
+    query = writer.foreachBatch(sink or collect).trigger(**{trigger: _TRIGGERS[trigger]}).start()
     try:
-        ended = query.awaitTermination(SECONDS)
+        ended = query.awaitTermination(SECONDS) if trigger == NOW else query.processAllAvailable() is None
     except Exception as error:
         words = _words(error).replace(str(folder.parent), "/place")
         return {"rows": rows, "error": words, "frames": _frames(error)}
+    query.stop()
     return {"rows": rows, "error": None if ended else f"no end after {SECONDS} seconds"}
 
 
