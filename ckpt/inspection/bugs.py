@@ -1,7 +1,8 @@
 """Known bugs of Spark's releases that a checkpoint can hit: ``bugs.toml``, in which every entry was seen.
 
 Seen means run: on the first and the last release that is said to have it, and on the one that is said to have it fixed
-(``tests/inspection/bugs``). A checkpoint can hit a bug if its files have what the bug needs.
+(``tests/inspection/bugs``). A checkpoint can hit a bug if its files have what the bug needs. The releases of a bug of a
+connector are the connector's, and no file says which one the query uses: its finding names them.
 """
 
 import re
@@ -13,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
-from ckpt.checkpoint.sources.registry import offsets_of
+from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.checkpoint.state.rewritable import recognise_operator
 from ckpt.errors import parse_choices
 from ckpt.formats.operators import TTL, OperatorName
@@ -42,6 +43,10 @@ class Bug:
     happens: str
     shows: str  # how it shows afterwards
     avoid: str = ""  # what avoids it on such a release; empty: only another release
+    connector: str = ""  # whose releases these are; empty: Spark's own
+    spark: str = ""  # the minor version that they go with; empty: that of the same number
+    source: str = ""  # the kind of a source
+    uncommitted: bool = False  # a batch is planned and not committed
     operators: tuple[OperatorName, ...] = ()  # one of them is there
     several_operators: bool = False
     several_sources: bool = False
@@ -52,12 +57,21 @@ class Bug:
     variable: str = ""  # the kind of a variable of transformWithState
     numbered_folder: bool = False  # whose number is above the next batch, in the log of offsets or of commits
 
-    def fixed_for(self, release: str) -> str | None:
-        """The first release without it, of this minor version if one is; None where this release does not have it."""
+    def range_on(self, release: str) -> tuple[str, str, str] | None:
+        """The first and the last release with it, and the first without; None where a release of Spark is free of it.
+
+        Those of a connector go with all releases of a minor version, or with the one of the same number.
+        """
         number = _number(release)
         if len(number) < _PARTS:
             return None
-        return next((f for first, last, f in self.ranges if _number(first) <= number <= _number(last)), None)
+        if self.spark:
+            return self.ranges[-1] if number[:2] == _number(self.spark) else None
+        for bounds in self.ranges:
+            first, last, fixed = map(_number, bounds)
+            if first <= number <= last or (self.connector and last < number < fixed):
+                return bounds
+        return None
 
     def can_hit(self, checkpoint: Checkpoint) -> bool:
         """Tell whether a checkpoint has what it needs, as far as files tell."""
@@ -76,6 +90,8 @@ class Bug:
             and (not self.key or sum(not keys.isdisjoint(self.key) for keys in columns) > self.several_operators)
             and (not self.variable or self.variable in kinds)
             and (not self.numbered_folder or _has_numbered_folder(checkpoint))
+            and (not self.source or (newest is not None and self.source in map(source_type, offsets_of(newest))))
+            and (not self.uncommitted or checkpoint.offsets.ids[-1:] > checkpoint.commits.ids[-1:])
         )
 
 
@@ -100,17 +116,22 @@ def find_bugs(checkpoint: Checkpoint, releases: Iterable[str]) -> Iterator[Findi
             detail = f"Spark {release} was not run: the table of known bugs covers {tried}"
             yield Finding(diagnoses.starting.BUGS_UNKNOWN, "", detail)
         for bug in known_bugs():
-            fixed = bug.fixed_for(release)
-            if fixed is not None and bug.can_hit(checkpoint):
-                detail = f"Spark {release} has {bug.id}: {bug.happens}"
-                advice = BOOK.advise("known_bug_avoided" if bug.avoid else "known_bug", fixed=fixed, avoid=bug.avoid)
+            bounds = bug.range_on(release)
+            if bounds is not None and bug.can_hit(checkpoint):
+                first, last, fixed = bounds
+                span = first if first == last else f"{first} to {last}"
+                together = f" with {bug.connector} {span}" if bug.connector else ""
+                detail = f"Spark {release}{together} has {bug.id}: {bug.happens}"
+                without = f"{bug.connector if bug.spark else 'Spark'} {fixed}"
+                advice = BOOK.advise("known_bug_avoided" if bug.avoid else "known_bug", fixed=without, avoid=bug.avoid)
                 yield Finding(diagnoses.starting.KNOWN_BUG, "", detail, advice)
 
 
 @cache
 def list_tried_releases() -> tuple[str, ...]:
-    """The releases that the table names, oldest first: each bug was tried on each of them."""
-    return tuple(sorted({release for bug in known_bugs() for parts in bug.ranges for release in parts}, key=_number))
+    """The releases that the table names, oldest first: each bug of Spark was tried on each of them."""
+    spark = (parts for bug in known_bugs() if not bug.connector for parts in bug.ranges)
+    return tuple(sorted({release for parts in spark for release in parts}, key=_number))
 
 
 def is_nested(operator: Operator) -> bool:

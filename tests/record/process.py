@@ -57,6 +57,7 @@ ROLES = {
     "sink-batches": Role("tests.live.sink.dropped_batches:answer", conf=ONE_CORE),
     "sink-state": Role("tests.live.sink.stateful:answer", conf=ONE_CORE),
     "known-bugs": Role("tests.inspection.bugs.cases:answer", conf=SMALL),
+    "connector-bugs": Role("tests.inspection.bugs.connector_cases:answer", conf=SMALL),
     "alarms": Role("tests.inspection.alarms.starts:answer", ORACLE),
     "preflight": Role("tests.inspection.preflight.starts:answer"),
     "signatures": Role("tests.inspection.preflight.described:answer"),

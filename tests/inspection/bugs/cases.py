@@ -25,6 +25,8 @@ _ROCKSDB = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     )
 }
+NOW, ALWAYS = "availableNow", "processingTime"
+_TRIGGERS = {NOW: True, ALWAYS: "0 seconds"}
 MESSAGE = 300
 SECONDS = 100
 
@@ -54,7 +56,12 @@ def read(spark: Any, folder: Path, columns: str) -> Any:
 
 
 def run(
-    frame: Any, folder: Path, mode: str = "append", sink: Callable[[Any, int], None] | None = None, **conf: str
+    frame: Any,
+    folder: Path,
+    mode: str = "append",
+    sink: Callable[[Any, int], None] | None = None,
+    trigger: str = NOW,
+    **conf: str,
 ) -> dict[str, Any]:
     """Run a query until it has read all there is: the rows of each batch, or the error that ended it."""
     rows: list[list[Any]] = []
@@ -66,12 +73,13 @@ def run(
     for name, value in conf.items():
         spark.conf.set(name, value)
     writer = frame.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.foreachBatch(sink or collect).trigger(availableNow=True).start()
+    query = writer.foreachBatch(sink or collect).trigger(**{trigger: _TRIGGERS[trigger]}).start()
     try:
-        ended = query.awaitTermination(SECONDS)
+        ended = query.awaitTermination(SECONDS) if trigger == NOW else query.processAllAvailable() is None
     except Exception as error:
         words = _words(error).replace(str(folder.parent), "/place")
         return {"rows": rows, "error": words, "frames": _frames(error)}
+    query.stop()
     return {"rows": rows, "error": None if ended else f"no end after {SECONDS} seconds"}
 
 
@@ -476,6 +484,23 @@ def map_number(spark: Any, folder: Path, file: int, *, iterates: bool = False) -
     return transform(spark, folder, "a long", lambda: [(_LARGE,), (None,)], kind="Map", file=file, iterates=iterates)
 
 
+@case("SPARK-53625")
+def padded_column(spark: Any, folder: Path) -> dict[str, Any]:
+    """A table with a column of type CHAR, and the name of the file of each row."""
+    put(folder / "in", 0, [{"c": "aa"}])
+    return read_padded(spark, folder)
+
+
+def padded_column_avoided(spark: Any, folder: Path) -> dict[str, Any]:
+    return read_padded(spark, folder, **{"spark.sql.readSideCharPadding": "false"})
+
+
+def read_padded(spark: Any, folder: Path, **conf: str) -> dict[str, Any]:
+    spark.sql(f"CREATE TABLE IF NOT EXISTS padded (c CHAR(2)) USING json LOCATION '{folder / 'in'}'")
+    rows = spark.readStream.table("padded").select("c", "_metadata.file_name")
+    return run(rows, folder, "append", None, NOW, **conf)
+
+
 @case("SPARK-53870")  # the last: where a query does not end, its session is of no more use
 def large_value(spark: Any, folder: Path) -> dict[str, Any]:
     """Values of state of 1 to 30 MB."""
@@ -496,6 +521,7 @@ CONTINUED |= {
     "SPARK-51690": listed_number_continued,
     "SPARK-51920": nested_value,  # likewise
     "SPARK-52127": mapped_number_continued,
+    "SPARK-53625": padded_column,  # likewise
     "SPARK-53870": large_value,  # likewise
     "SPARK-56280": negative_zero_continued,
 }
@@ -505,6 +531,7 @@ AVOIDED |= {
     "SPARK-50492": dropped_time_avoided,
     "SPARK-51920": nested_value_avoided,
     "SPARK-52127": mapped_number_avoided,
+    "SPARK-53625": padded_column_avoided,
     "SPARK-56280": negative_zero_avoided,
 }
 NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
@@ -531,6 +558,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "SPARK-51690": {"rows": [[0, "[(9007199254740993, 0.5)]"]], "error": None},
     "SPARK-51920": {"numpy": _KEPT, "NamedTuple": _KEPT},
     "SPARK-52127": {"rows": [[0, "[(9007199254740993,), (None,)]"]], "error": None},
+    "SPARK-53625": {"rows": [[0, "aa", "0.json"]], "error": None},
     "SPARK-53870": {"rows": [[0, "30000005"]], "error": None},
     "SPARK-56280": {name: {"rows": [[0, "0.0", _AT]], "error": None} for name in ("all", "within")},
 }
@@ -555,6 +583,7 @@ CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
     },  # stays changed
     "SPARK-51920": {"numpy": {"rows": [], "error": None}, "NamedTuple": _KEPT},  # numpy stopped 4.0.0 alone
     "SPARK-52127": {"rows": [[1, "[(9007199254740993,), (None,)]"]], "error": None},
+    "SPARK-53625": RIGHT["SPARK-53625"],
     "SPARK-53870": RIGHT["SPARK-53870"],
     "SPARK-56280": {
         "all": {"rows": [[1, "1.0", _AT]], "error": None},
@@ -573,6 +602,7 @@ AVOIDED_RIGHT: dict[str, dict[str, Any]] = {
         "NamedTuple": {"rows": [[batch, "(Row(a=1, b=2),)"] for batch in (0, 1)], "error": None},
     },
     "SPARK-52127": {"rows": [[1, f"[({_LARGE},), (None,)]"]], "error": None},
+    "SPARK-53625": RIGHT["SPARK-53625"],
     "SPARK-56280": {
         "all": {"rows": [[1, *row] for row in _APART], "error": None},
         "within": {"rows": [[2, *row] for row in _APART], "error": None},

@@ -28,9 +28,9 @@ Run = tuple[Installed, str]
 """A release, and which cases it runs: "", "continued" or "avoided"."""
 
 
-def read_answers() -> Document:
+def read_answers(file: Path = FILE) -> Document:
     """The recorded rows or error of each case, by bug and release."""
-    document: Document = json.loads(FILE.read_text()) if FILE.exists() else {}
+    document: Document = json.loads(file.read_text()) if file.exists() else {}
     return document
 
 
@@ -80,20 +80,22 @@ def write_answers(file: Path, answers: Document) -> None:
 
 def record_continued(before: Installed, later: Installed) -> None:
     """Run the cases of the bugs that one release has and the other has fixed: with the first, then with the other."""
-    ranges = {bug.id: [(last, fixed) for _, last, fixed in bug.ranges] for bug in known_bugs()}
+    of_spark = [bug for bug in known_bugs() if not bug.connector]
+    ranges = {bug.id: [(last, fixed) for _, last, fixed in bug.ranges] for bug in of_spark}
     chosen = [bug for bug, pairs in ranges.items() if (before.version, later.version) in pairs]
     _record_twice(CONTINUED_FILE, chosen, (before, ""), (later, "continued"), f"{before.version}, then {later.version}")
 
 
 def record_avoided(spark: Installed) -> None:
     """Run the cases of the bugs whose last release this is, and do then what avoids each."""
-    chosen = [bug.id for bug in known_bugs() if bug.avoid and spark.version in [last for _, last, _ in bug.ranges]]
+    avoidable = [bug for bug in known_bugs() if bug.avoid and not bug.connector]
+    chosen = [bug.id for bug in avoidable if spark.version in [last for _, last, _ in bug.ranges]]
     _record_twice(AVOIDED_FILE, chosen, (spark, ""), (spark, "avoided"), spark.version)
 
 
 def _record_twice(file: Path, bugs: Iterable[str], first: Run, second: Run, name: str) -> None:
     """Run cases on one release and then, on their checkpoints, on the other; keep the second answers."""
-    answers: Document = json.loads(file.read_text()) if file.exists() else {}
+    answers = read_answers(file)
     with TemporaryDirectory(prefix="ckpt-bugs-") as folder:
         for spark, how in (first, second):
             with Worker(spark.python, spark.log, "known-bugs") as session:

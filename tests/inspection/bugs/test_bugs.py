@@ -18,24 +18,68 @@ from ckpt.model import ColumnFamily, Json, Operator, Store
 from docs.generate.bugs import bugs_page
 from docs.generate.places import DOCS
 from tests.conftest import Ckpt
-from tests.inspection.bugs.cases import AVOIDED_RIGHT, CASES, CONTINUED_RIGHT, NOT_IN_TABLE, RIGHT
+from tests.inspection.bugs import cases, connector_cases
+from tests.inspection.bugs.cases import NOT_IN_TABLE
+from tests.inspection.bugs.connectors import FILE as CONNECTORS
 from tests.inspection.bugs.record import AVOIDED_FILE, CONTINUED_FILE, read_answers
 from tests.support.places import GOLDENS, SAMPLES
 from tests.support.spark.samples import SAMPLES as WRITTEN
 
 ANSWERS = read_answers()
+CASES = cases.CASES | connector_cases.CASES
+RIGHT = cases.RIGHT | connector_cases.RIGHT
+CONTINUED_RIGHT = cases.CONTINUED_RIGHT | connector_cases.CONTINUED_RIGHT
+AVOIDED_RIGHT = cases.AVOIDED_RIGHT | connector_cases.AVOIDED_RIGHT
 IDS = [bug.id for bug in known_bugs()]
+OF_SPARK = [bug for bug in known_bugs() if not bug.connector]
+OF_CONNECTORS = [bug for bug in known_bugs() if bug.connector]
+FIRST_AND_LAST = ["3.5.0", "3.5.9"]
+"""The releases of Spark 3.5 that a connector with releases of its own was run on."""
 
 
-@pytest.mark.parametrize("bug", known_bugs(), ids=IDS)
+@pytest.mark.parametrize("bug", OF_SPARK, ids=lambda bug: bug.id)
 def test_each_was_run_with_it_and_without(bug: Bug) -> None:
     for first, last, fixed in bug.ranges:
         for release in (first, last):
             assert ANSWERS[bug.id][release] != RIGHT[bug.id], release
-            assert bug.fixed_for(release) == fixed
+            assert bug.range_on(release) == (first, last, fixed)
         assert ANSWERS[bug.id][fixed] == RIGHT[bug.id]
-        assert bug.fixed_for(fixed) is None
+        assert bug.range_on(fixed) is None
     assert {*list_tried_releases()} == ANSWERS[bug.id].keys()
+
+
+@pytest.mark.parametrize("bug", OF_CONNECTORS, ids=lambda bug: bug.id)
+def test_each_of_a_connector_was_run_with_it_and_without(bug: Bug) -> None:
+    """On the release of Spark of the same number, or on the first and the last of the minor version it goes with."""
+    answers = read_answers(CONNECTORS)[bug.id]
+    expected = set()
+    for first, last, fixed in bug.ranges:
+        for release in (first, last, fixed):
+            for spark in FIRST_AND_LAST if bug.spark else [release]:
+                expected.add(f"{spark} with {release}")
+                assert (answers[f"{spark} with {release}"] == RIGHT[bug.id]) is (release == fixed), (spark, release)
+    assert answers.keys() == expected
+
+
+@pytest.mark.parametrize(
+    ("bug", "release", "last"),
+    [
+        ("SPARK-53560", "3.5.3", "3.5.3"),
+        ("SPARK-53560", "3.5.6", "3.5.3"),  # the registry does not have its connector
+        ("SPARK-53560", "3.5.7", None),
+        ("SPARK-53560", "4.0.0", "4.0.1"),
+        ("SPARK-53560", "4.0.2", None),
+        ("apache/iceberg#12988", "3.5.0", "1.9.2"),
+        ("apache/iceberg#12988", "3.5.9", "1.9.2"),
+        ("apache/iceberg#12988", "4.0.0", None),
+        ("apache/iceberg#12988", "3.5", None),
+        ("SPARK-50492", "3.5.4", None),
+    ],
+)
+def test_a_release_of_spark_goes_with_releases_of_a_connector(bug: str, release: str, last: str | None) -> None:
+    (entry,) = (each for each in known_bugs() if each.id == bug)
+    bounds = entry.range_on(release)
+    assert (bounds and bounds[1]) == last
 
 
 def test_a_later_release_goes_on_as_its_finding_advises() -> None:
@@ -57,6 +101,7 @@ def test_what_did_not_show_is_not_in_the_table() -> None:
     assert NOT_IN_TABLE.isdisjoint(IDS)
 
 
+ICEBERG = '{"version":1,"snapshot_id":7,"position":0,"scan_all_files":false}'
 CAN_HIT = {
     "join": {"SPARK-49829"},
     "dedup-within-watermark": {"SPARK-50492"},
@@ -93,6 +138,33 @@ def test_a_folder_with_a_number_above_the_next_batch_is_found_in_either_log(
     details = [each.detail for each in find_bugs(open_checkpoint(str(checkpoint)), ["3.5.0"])]
     assert [detail for detail in details if "SPARK-46339" in detail] == details
     assert len(details) == stops
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_planned_batch_of_a_kafka_source_is_found(*, committed: bool, tmp_path: Path) -> None:
+    checkpoint = shutil.copytree(SAMPLES / "kafka-4.2", tmp_path / "checkpoint")
+    if not committed:
+        max((checkpoint / "commits").glob("[0-9]*"), key=lambda file: int(file.name)).unlink()
+    found = [*find_bugs(open_checkpoint(str(checkpoint)), ["4.0.1", "4.1.0"])]
+    assert [finding.detail.partition(":")[0] for finding in found] == [
+        "Spark 4.0.1 with the Kafka connector 4.0.0 to 4.0.1 has SPARK-53560",
+        "Spark 4.1.0 with the Kafka connector 4.1.0 to 4.1.2 has SPARK-57438",
+    ][: 0 if committed else 2]
+
+
+def test_an_iceberg_source_is_found_on_the_spark_that_its_releases_go_with(tmp_path: Path) -> None:
+    checkpoint = shutil.copytree(SAMPLES / "stateless-3.5", tmp_path / "checkpoint")
+    offsets = checkpoint / "offsets" / "5"
+    (checkpoint / "offsets" / ".5.crc").unlink()
+    *head, _ = offsets.read_text().split("\n")
+    offsets.write_text("\n".join([*head, ICEBERG]))
+    found = [*find_bugs(open_checkpoint(str(checkpoint)), ["3.5.9", "4.0.0"])]
+    assert [finding.detail.partition(":")[0] for finding in found] == [
+        "Spark 3.5.9 with Iceberg 1.4.3 has apache/iceberg#8980",
+        "Spark 3.5.9 with Iceberg 1.4.3 to 1.9.2 has apache/iceberg#12260",
+        "Spark 3.5.9 with Iceberg 1.4.3 to 1.9.2 has apache/iceberg#12988",
+    ]
+    assert "Iceberg 1.5.0 or a later" in str(found[0].advice)
 
 
 def test_a_folder_above_a_batch_that_runs_again_stops_3_5_0_alone(tmp_path: Path) -> None:
