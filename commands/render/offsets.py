@@ -13,23 +13,7 @@ from ckpt.inspection.scan.scan import ScannedRoot
 from ckpt.model import Json
 from ckpt.texts import instant, plural
 
-from .blocks import (
-    Block,
-    Heading,
-    Headline,
-    Item,
-    Next,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    bullets,
-    more,
-    page_of,
-    show_call,
-    show_warnings,
-)
+from . import blocks
 from .change import ChangeReport
 from .change_keys import ChangeDocument, ReplayKeys
 from .document import Document, DocumentKeys
@@ -89,45 +73,47 @@ class PositionsReport(Report[Positions]):
     def exit(self) -> Exit:
         return Exit.FAILED if self.record.refused else Exit.OK
 
-    def page(self) -> Page:
-        parts = (_show_headline, _show_sources, lambda shown: show_warnings(shown.warnings), _show_next)
-        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
+    def page(self) -> blocks.Page:
+        parts = (_show_headline, _show_sources, lambda shown: blocks.show_warnings(shown.warnings), _show_next)
+        return blocks.page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
 
 
-def _show_headline(positions: Positions) -> Iterator[Block]:
+def _show_headline(positions: Positions) -> Iterator[blocks.Block]:
     if positions.refused:
-        yield Headline(f"NOTHING TO SHOW: {positions.refused}", Tone.ERROR)
+        yield blocks.Headline(f"NOTHING TO SHOW: {positions.refused}", blocks.Tone.ERROR)
     else:
         done = "committed" if positions.committed else "not committed"
-        yield Headline(f"BATCH {positions.batch}, {done}", Tone.PLAIN)
+        yield blocks.Headline(f"BATCH {positions.batch}, {done}", blocks.Tone.PLAIN)
 
 
-def _show_sources(positions: Positions) -> Iterator[Block]:
+def _show_sources(positions: Positions) -> Iterator[blocks.Block]:
     if not positions.sources:
         return
-    yield Heading("Sources", "what the batch reads, and reader options that start where the batch ends")
+    yield blocks.Heading("Sources", "what the batch reads, and reader options that start where the batch ends")
     for source in positions.sources[:_SHOWN]:
         end = offset_text(source.view.record)
         text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
-        yield Item(text, 24, f"  {label_source(source.view)}")
+        yield blocks.Item(text, 24, f"  {label_source(source.view)}")
         for key, value in source.options.items():
-            yield Item(value, 7, f"     {key} = ")
-        yield from (Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions))
-    yield from more(len(positions.sources) - _SHOWN)
+            yield blocks.Item(value, 7, f"     {key} = ")
+        yield from (
+            blocks.Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions)
+        )
+    yield from blocks.more(len(positions.sources) - _SHOWN)
 
 
-def _show_next(positions: Positions) -> Iterator[Block]:
+def _show_next(positions: Positions) -> Iterator[blocks.Block]:
     inspection, path = positions.inspection, positions.inspection.checkpoint.uri
     here = call("offsets_show", path).but(batch=positions.batch)
     led_here = (rated.advice for rated in inspection.troubles if rated.advice and here in rated.advice.calls)
     begin_anew = all(source.begins_anew for source in positions.sources)
     if advice := next(led_here, None):
-        yield Next(advice.without({here}).steps)
+        yield blocks.Next(advice.without({here}).steps)
     elif positions.refused or not (inspection.sound and positions.committed and begin_anew):
-        yield from show_call(call("inspect", path), words("See what the next start does."))
+        yield from blocks.show_call(call("inspect", path), words("See what the next start does."))
     else:
         code = call("handoff", path).but(batch=positions.batch, snippet="python")
-        yield from show_call(code, words("Get the code of a new query that continues after this batch."))
+        yield from blocks.show_call(code, words("Get the code of a new query that continues after this batch."))
 
 
 class _NewEnd(Keys):
@@ -178,9 +164,9 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         )
         return f"batch {self.plan.batch}: {'; '.join(ends)}" if self.plan.moved else ""
 
-    def own_part(self) -> Iterator[Block]:
+    def own_part(self) -> Iterator[blocks.Block]:
         if self.plan.skipped and self.plan.steps:
-            yield Heading("Skipped", "rows that this query will never read")
+            yield blocks.Heading("Skipped", "rows that this query will never read")
             yield from show_ranges(self.plan.skipped)
 
     @property
@@ -188,8 +174,8 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         typed = self.typed or self.plan.asked or call(self.plan.name)
         return Call(typed.name, (self.plan.root, *typed.arguments), typed.options).but(expect_batch=self.plan.batch)
 
-    def next_if_nothing(self) -> Iterator[Block]:
-        return show_call(call("offsets_show", self.plan.root), words("See the positions of the sources."))
+    def next_if_nothing(self) -> Iterator[blocks.Block]:
+        return blocks.show_call(call("offsets_show", self.plan.root), words("See the positions of the sources."))
 
 
 class OffsetsExportReport(PositionsReport):
@@ -216,30 +202,30 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
     def exit(self) -> Exit:
         return Exit.FAILED if self.record.problems else Exit.OK
 
-    def page(self) -> Page:
-        return page_of(self._show_groups(), self._show_problems(), self._show_next())
+    def page(self) -> blocks.Page:
+        return blocks.page_of(self._show_groups(), self._show_problems(), self._show_next())
 
-    def _show_groups(self) -> Iterator[Block]:
+    def _show_groups(self) -> Iterator[blocks.Block]:
         committed = [group for group in self.record.groups if group.refused is None]
         scan = self.record.scan
-        yield Title(
+        yield blocks.Title(
             ", ".join(root.uri for root in scan.roots),
             (plural(len(scan.checkpoints), "checkpoint"), instant(scan.ended_ms)),
         )
-        yield Headline(
+        yield blocks.Headline(
             f"COMMITTED to {plural(len(committed), 'consumer group')}" if committed else "NOTHING COMMITTED",
-            Tone.GOOD if committed and not self.record.problems else Tone.WARNING,
+            blocks.Tone.GOOD if committed and not self.record.problems else blocks.Tone.WARNING,
         )
         if committed:
             rows = tuple((group.group, ", ".join(sorted(group.positions)), group.path) for group in committed)
-            yield Table(rows, ("group", "topics", "checkpoint"), TooWide.DROP)
+            yield blocks.Table(rows, ("group", "topics", "checkpoint"), blocks.TooWide.DROP)
 
-    def _show_problems(self) -> Iterator[Block]:
+    def _show_problems(self) -> Iterator[blocks.Block]:
         if self.record.problems:
-            yield Heading("Not committed", "")
-            yield from bullets(self.record.problems)
+            yield blocks.Heading("Not committed", "")
+            yield from blocks.bullets(self.record.problems)
 
-    def _show_next(self) -> Iterator[Block]:
+    def _show_next(self) -> Iterator[blocks.Block]:
         if self.record.problems:
             solve = words("Fix each problem named above; committed groups stay committed.")
-            yield Next((do(Do.CHANGE, solve, rows=NO_ROWS),))
+            yield blocks.Next((do(Do.CHANGE, solve, rows=NO_ROWS),))
