@@ -7,12 +7,25 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from ckpt import model
 from ckpt.checkpoint.pipelines import FlowVersion
 from ckpt.formats.metadata import build_metadata
 from ckpt.formats.names import BatchNames
 from ckpt.formats.sidecars import HadoopChecksums
 from ckpt.formats.sourcelogs import SourceFile
+from ckpt.model import (
+    CommitLog,
+    Fault,
+    Json,
+    Kind,
+    OffsetLog,
+    Operator,
+    PlannedBatch,
+    QueryMetadata,
+    RocksDBSnapshot,
+    StateInventory,
+    Store,
+    Unreadable,
+)
 from ckpt.storage.base import Listing, Oddity, folders_above
 from ckpt.values import Value
 
@@ -34,7 +47,7 @@ class Log(Generic[Entry]):
 
     folder: str
     names: BatchNames
-    entries: Mapping[int, Entry | model.Unreadable] = field(default_factory=dict)  # those read, by batch id
+    entries: Mapping[int, Entry | Unreadable] = field(default_factory=dict)  # those read, by batch id
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -61,7 +74,7 @@ class Log(Generic[Entry]):
     def readable(self, batch_id: int | None) -> Entry | None:
         """The record of a batch, or None where there is none, it was not read, or it is unreadable."""
         entry = None if batch_id is None else self.entries.get(batch_id)
-        return None if isinstance(entry, model.Unreadable) else entry
+        return None if isinstance(entry, Unreadable) else entry
 
     @cached_property
     def records(self) -> Mapping[int, Entry]:
@@ -81,16 +94,16 @@ class Log(Generic[Entry]):
     @property
     def unreadable(self) -> tuple[int, ...]:
         """Ids of files that were read, or seen to be empty, and are not readable."""
-        return tuple(sorted(i for i, entry in self.entries.items() if isinstance(entry, model.Unreadable)))
+        return tuple(sorted(i for i, entry in self.entries.items() if isinstance(entry, Unreadable)))
 
 
-def logs_show_state(offsets: Log[model.OffsetLog], commits: Log[model.CommitLog]) -> bool:
+def logs_show_state(offsets: Log[OffsetLog], commits: Log[CommitLog]) -> bool:
     """Tell whether the logs were written by a query that keeps state.
 
     A commit of state format 2 names state files. When the watermark has risen, ``MicroBatchExecution`` plans a batch
     without new rows for stateful operators, and for nothing else.
     """
-    if any(isinstance(commit, model.CommitLog) and commit.state_unique_ids for commit in commits.entries.values()):
+    if any(isinstance(commit, CommitLog) and commit.state_unique_ids for commit in commits.entries.values()):
         return True
     logs = ((offsets.readable(batch - 1), log) for batch, log in offsets.records.items())
     return any(
@@ -114,12 +127,12 @@ class Checkpoint(Value):
     """The parsed content of one checkpoint, without any conclusions."""
 
     uri: str
-    kind: model.Kind
+    kind: Kind
     listing: Listing
-    metadata: model.QueryMetadata | model.Unreadable | None
-    offsets: Log[model.OffsetLog]
-    commits: Log[model.CommitLog]
-    state: model.StateInventory | None = None
+    metadata: QueryMetadata | Unreadable | None
+    offsets: Log[OffsetLog]
+    commits: Log[CommitLog]
+    state: StateInventory | None = None
     vanished: tuple[str, ...] = ()  # listed, and gone when they were to be read
     stale_sidecars: tuple[str, ...] = ()  # hidden checksum files that do not match their log file
     respaced: Mapping[str, AddedSpace] = field(default_factory=dict)
@@ -127,11 +140,11 @@ class Checkpoint(Value):
     metadata_checksums: HadoopChecksums | None = None  # of a ``metadata`` that is missing, or names no query
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Files that are missing, by path, and those beside them that have their bytes, as their checksum files prove."""
-    source_entries: Mapping[str, tuple[SourceFile, ...] | model.Unreadable] = field(default_factory=dict)
+    source_entries: Mapping[str, tuple[SourceFile, ...] | Unreadable] = field(default_factory=dict)
     """Files of file source logs that a start reads, by path, and the files that they name."""
-    source_snapshots: Mapping[str, model.RocksDBSnapshot | model.Unreadable] = field(default_factory=dict)
+    source_snapshots: Mapping[str, RocksDBSnapshot | Unreadable] = field(default_factory=dict)
     """The newest snapshot of the list of files of each Auto Loader source, by path."""
-    initial_offsets: Mapping[int, model.Json] = field(default_factory=dict)
+    initial_offsets: Mapping[int, Json] = field(default_factory=dict)
     """Where Kafka sources began, by source; read where a start runs the first batch of the log again."""
     lost_schemas: tuple[str, ...] = ()  # recorded outside this checkpoint (``moved_schemas``), and not there any more
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -140,9 +153,9 @@ class Checkpoint(Value):
     missing_folder: str | None = None  # the highest on its path that does not exist: there is no checkpoint yet
     local: bool = True  # on a local path, where Hadoop keeps a hidden checksum file for every file
     flow: FlowVersion | None = None  # of a declarative pipeline, by its path
-    first_start: model.PlannedBatch | model.Unreadable | None = None
+    first_start: PlannedBatch | Unreadable | None = None
     """The batch that has to run into the sink ``noop`` first: a mark by ckpt, whether it still counts or not."""
-    marked_skipped: tuple[model.PlannedBatch, ...] = ()  # by ``ckpt skip``, whether the batch was run since or not
+    marked_skipped: tuple[PlannedBatch, ...] = ()  # by ``ckpt skip``, whether the batch was run since or not
 
     def __fspath__(self) -> str:
         """The URI: a checkpoint stands for its path in every call that takes one."""
@@ -150,9 +163,7 @@ class Checkpoint(Value):
 
     def is_skipped(self, batch_id: int) -> bool:
         """True if ``ckpt skip`` committed a batch, as it is planned here, without its rows."""
-        return (
-            batch_id in self.commits and model.PlannedBatch(batch_id, self.planned_ms(batch_id)) in self.marked_skipped
-        )
+        return batch_id in self.commits and PlannedBatch(batch_id, self.planned_ms(batch_id)) in self.marked_skipped
 
     def planned_ms(self, batch_id: int | None) -> int:
         """When a batch was planned, in ms since 1970 UTC; 0 where its offsets do not say it."""
@@ -178,15 +189,12 @@ class Checkpoint(Value):
     def unfinished(self) -> bool:
         """True if ckpt was interrupted while it wrote this checkpoint as a new one, or changed its sources."""
         newest = None if self.offsets.latest is None else self.offsets.entries.get(self.offsets.latest)
-        return isinstance(newest, model.Unreadable) and newest.fault in (
-            model.Fault.UNFINISHED,
-            model.Fault.UNFINISHED_CHANGE,
-        )
+        return isinstance(newest, Unreadable) and newest.fault in (Fault.UNFINISHED, Fault.UNFINISHED_CHANGE)
 
     @property
     def query_id(self) -> str | None:
         """The id in ``metadata``, where it can be read."""
-        return self.metadata.query_id if isinstance(self.metadata, model.QueryMetadata) else None
+        return self.metadata.query_id if isinstance(self.metadata, QueryMetadata) else None
 
     def had_id(self, query_id: str) -> bool | None:
         """Tell whether a lost ``metadata`` had this id, by the checksums that stayed; None where there are none."""
@@ -200,11 +208,11 @@ class Checkpoint(Value):
         return newest.metadata.conf if newest and newest.metadata else {}
 
     @property
-    def operators(self) -> tuple[model.Operator, ...]:
+    def operators(self) -> tuple[Operator, ...]:
         """The stateful operators that ``state/`` shows."""
         return self.state.operators if self.state else ()
 
-    def stores(self) -> Iterator[tuple[model.Operator, model.Store]]:
+    def stores(self) -> Iterator[tuple[Operator, Store]]:
         """Yield each store with its operator."""
         return ((operator, store) for operator in self.operators for store in operator.stores)
 

@@ -28,46 +28,43 @@ from .reports import Exit
 
 
 class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"):
-    from_: Annotated[int | None, "its index in the checkpoint", of("old")]
-    to: Annotated[int | None, "its index in the query", of("new")]
+    from_: Annotated[int | None, of("old")]
+    to: Annotated[int | None, of("new")]
     why: ForPeople
 
 
 class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
-    from_: Annotated[int | None, "position among the old parts of the same kind; null if new", of("old")]
-    to: Annotated[int | None, "position among the new parts; null if the part is gone", of("new")]
+    from_: Annotated[int | None, of("old")]
+    to: Annotated[int | None, of("new")]
     why: ForPeople
 
 
 class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to verdict why columns"):
-    name: Annotated[str, "as in operator metadata"]
-    from_: Annotated[int | None, "its id in the checkpoint", of("old")]
-    to: Annotated[int | None, "its id in the query", of("new")]
+    name: str
+    from_: Annotated[int | None, of("old")]
+    to: Annotated[int | None, of("new")]
     why: ForPeople
-    columns: Annotated[
-        tuple[_Part, ...], "columns and conditions; without `--from-query`, empty if no column changes", of("parts")
-    ]
+    columns: Annotated[tuple[_Part, ...], of("parts")]
 
 
 class _Finding(Keys):
-    code: Annotated[str, "such as `CKPT481`", of("diagnosis.code")]
+    code: Annotated[str, of("diagnosis.code")]
     name: Annotated[str, of("diagnosis.name")]
     severity: Annotated[Severity, of("diagnosis.severity")]
-    path: Annotated[str, "relative to the checkpoint; empty for the checkpoint itself"]
-    detail: Annotated[str, "for people; the wording may change"]
+    path: str
+    detail: str
 
 
 class _Answer(Keys):
     options: Annotated[
-        tuple[Annotated[str, "as typed"], ...],
-        lambda answer: [name_option(name, value) for name, value in answer.options.items()],
+        tuple[str, ...], lambda answer: [name_option(name, value) for name, value in answer.options.items()]
     ]
     why: ForPeople
 
 
 class _WrittenFile(Keys):
     bytes: Annotated[int, of("size")]
-    sha256: Annotated[str | None, "SHA-256 of the content, in hexadecimal; null for state"]
+    sha256: str | None
 
 
 class _Step(StepKeys):
@@ -82,26 +79,16 @@ _RESULT = "verdict findings answers sources operators not_compared written batch
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
     """The document of ``ckpt evolve``."""
 
-    needed: Annotated[bool, "the checkpoint does not yet fit the query"]
-    steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
-    replay: Annotated[tuple[()], "always empty: no rows are read again"]
-    verdict: Annotated[Knowledge, "of the worst part: what the query knows, compared with a run from the start"]
-    findings: Annotated[
-        tuple[_Finding, ...], "from `ckpt preflight`, for a start of the query on the unchanged CHECKPOINT; worst first"
-    ]
-    answers: Annotated[tuple[_Answer, ...], "without NEW: the options for this change, and what each costs"]
-    sources: Annotated[tuple[_SourceChange, ...], "in the query's order, then sources that the query no longer reads"]
-    operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
-    not_compared: Annotated[
-        tuple[str, ...],
-        "facts that affect rows but are not part of any description",
-        lambda plan: [NOT_DESCRIBED] if plan.operators else [],
-    ]
-    sinks: Annotated[
-        tuple[SinkMeaning, ...],
-        "behavior of each kind of sink if queries on CHECKPOINT and NEW both write to it",
-        lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
-    ]
+    needed: bool
+    steps: tuple[_Step, ...]
+    replay: tuple[()]
+    verdict: Knowledge
+    findings: tuple[_Finding, ...]
+    answers: tuple[_Answer, ...]
+    sources: tuple[_SourceChange, ...]
+    operators: tuple[_OperatorChange, ...]
+    not_compared: Annotated[tuple[str, ...], lambda plan: [NOT_DESCRIBED] if plan.operators else []]
+    sinks: Annotated[tuple[SinkMeaning, ...], lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()]]
 
 
 @dataclass(frozen=True, slots=True)

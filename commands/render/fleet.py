@@ -25,7 +25,7 @@ _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 class _Counts(Keys):
-    note: Annotated[int, "how many"]
+    note: int
     warning: int
     error: int
 
@@ -38,21 +38,17 @@ codes worst error pipeline points"""
 class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     """One checkpoint: an element of the document, and a line of ``-o jsonl``."""
 
-    age_ms: Annotated[int | None, "age of the latest batch when the scan ended"]
+    age_ms: int | None
     bytes: Annotated[int | None, of("size")]
-    deletable_bytes: Annotated[
-        int | None,
-        "files that no restart needs, judging by names and sizes: all known bytes in `space` of `ckpt inspect`",
-        of("deletable"),
-    ]
-    severity: Annotated[Severity | None, "of the worst finding; `error` if the checkpoint cannot be read"]
+    deletable_bytes: Annotated[int | None, of("deletable")]
+    severity: Severity | None
     findings: Annotated[_Counts | None, lambda row: dict(row.findings) if row.error is None else None]
 
 
 class ScanDocument(DocumentKeys, record=Scan, keys="began_ms ended_ms resumed started_over roots checkpoints"):
     """The document of ``ckpt scan``."""
 
-    checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
+    checkpoints: tuple[CheckpointRow, ...]
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ _BEGINS = {
 
 
 class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"):
-    conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
+    conditions: Sentences
 
 
 class _Later(Keys, record=Later, keys="batch committed sources"):
-    sources: Annotated[tuple[ReadRangeKeys, ...], "the rows that the batch read, or was to read; empty if unknown"]
+    sources: tuple[ReadRangeKeys, ...]
 
 
 _KEYS = """checkpoint batch exact doubts possible state_version watermark_ms sources later sinks warnings refused
@@ -45,14 +45,11 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     """The document of ``ckpt handoff``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    exact: Annotated[bool, "neither refused nor doubtful"]
-    doubts: Annotated[Sentences, "why rows may be read twice"]
-    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue with the complete state"]
-    sources: Annotated[
-        tuple[Annotated[_Source, "the position of each source at the end of the batch"], ...],
-        "in the query's source order; empty if the batch itself is refused",
-    ]
-    later: Annotated[tuple[_Later, ...], "batches that the old query planned after this batch"]
+    exact: bool
+    doubts: Sentences
+    possible: tuple[Span, ...]
+    sources: tuple[_Source, ...]
+    later: tuple[_Later, ...]
     warnings: Sentences
 
 

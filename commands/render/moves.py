@@ -46,19 +46,19 @@ def _choose_exit(move: ProviderMove | RealTimeMove) -> Exit:
 
 class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
     id: Annotated[int, of("operator")]
-    kind: Annotated[str | None, "for people; the wording may change; null if the same query continues", of("family")]
+    kind: Annotated[str | None, of("family")]
 
 
 class _Handoff(Keys, record=Handoff, keys="batch exact doubts"):
     batch: int | None
-    doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
+    doubts: tuple[ForPeople, ...]
 
 
 class MigrationStepKeys(Keys):
     """A step of a way."""
 
     what: ForPeople
-    command: Annotated[str | None, "a line of a shell", lambda step: step.line and spell(step.line)]
+    command: Annotated[str | None, lambda step: step.line and spell(step.line)]
 
 
 _KEYS = "checkpoint to outcome provider recorded operators handoff confs steps remains refused"
@@ -68,15 +68,13 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
     """The document of ``ckpt migrate provider``."""
 
     checkpoint: Annotated[CheckpointKeys, of("handoff.inspection")]
-    provider: Annotated[Provider | None, "of the checkpoint"]
-    recorded: Annotated[str | None, "the class that the latest offsets record; the session cannot override it"]
-    operators: Annotated[
-        tuple[_Operator, ...], "empty if the checkpoint already has the provider, has no state, or cannot be read"
-    ]
-    handoff: Annotated[_Handoff, "of `ckpt handoff`"]
-    confs: Annotated[Mapping[str, str], "object with the session settings of a new query, all values as strings"]
-    steps: Annotated[tuple[MigrationStepKeys, ...], "if the move is possible: what to do, in order"]
-    remains: Annotated[tuple[MigrationStepKeys, ...], "if the move is not possible: alternatives"]
+    provider: Provider | None
+    recorded: str | None
+    operators: tuple[_Operator, ...]
+    handoff: _Handoff
+    confs: Mapping[str, str]
+    steps: tuple[MigrationStepKeys, ...]
+    remains: tuple[MigrationStepKeys, ...]
 
 
 def _show_move(move: ProviderMove) -> Iterator[Block]:
@@ -171,9 +169,9 @@ class RealTimeDocument(
     """The document of ``ckpt migrate real-time``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    spark: Annotated[str, "the version that will run the query in real-time mode"]
-    restart: Annotated[RestartKeys, "the next start in real-time mode, with an unchanged checkpoint", of("forecast")]
-    steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
+    spark: str
+    restart: Annotated[RestartKeys, of("forecast")]
+    steps: tuple[MigrationStepKeys, ...]
     warnings: tuple[ForPeople, ...]
 
 

@@ -30,37 +30,23 @@ _KEYS = "index name type from_ to amount unit new_partitions rows reader_option 
 
 class _Position(Keys, record=Position, keys=_KEYS):
     index: Annotated[int, of("view.index")]
-    name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
-    type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types", of("view.type")]
-    from_: Annotated[
-        Json,
-        "the offset at which the batch begins; null for the beginning of the source, or if the log "
-        "lacks that offset (see `warnings`)",
-        of("range.start"),
-    ]
-    to: Annotated[Json, "the offset at which the batch ends", of("view.offset")]
-    amount: Annotated[
-        int | None,
-        "how far the batch advances the source",
-        lambda source: getattr(source.range.advance, "amount", None),
-    ]
-    unit: Annotated[str | None, "the unit of the amount", lambda source: getattr(source.range.advance, "unit", None)]
+    name: Annotated[str | None, of("view.name")]
+    type: Annotated[SourceType, of("view.type")]
+    from_: Annotated[Json, of("range.start")]
+    to: Annotated[Json, of("view.offset")]
+    amount: Annotated[int | None, lambda source: getattr(source.range.advance, "amount", None)]
+    unit: Annotated[str | None, lambda source: getattr(source.range.advance, "unit", None)]
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda source: getattr(source.range.advance, "new_partitions", 0)]
-    reader_option: Annotated[
-        Mapping[str, str],
-        "object with `DataStreamReader` options that start a reader where the batch ends, all as "
-        "strings; empty if no options can do so",
-        of("options"),
-    ]
-    conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
-    no_option: Annotated[str | None, "why no option can", of("refused")]
+    reader_option: Annotated[Mapping[str, str], of("options")]
+    conditions: Sentences
+    no_option: Annotated[str | None, of("refused")]
 
 
 class PositionsDocument(DocumentKeys, record=Positions, keys="checkpoint batch committed sources warnings refused"):
     """The document of ``ckpt offsets show``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    sources: Annotated[tuple[_Position, ...], "in the order of the query"]
+    sources: tuple[_Position, ...]
     warnings: Sentences
 
 
@@ -118,29 +104,22 @@ def _show_next(positions: Positions) -> Iterator[blocks.Block]:
 
 class _NewEnd(Keys):
     index: Annotated[int, of("range.index")]
-    from_: Annotated[Json, "the current end of the batch", of("range.start")]
-    to: Annotated[Json, "the new one", of("range.end")]
+    from_: Annotated[Json, of("range.start")]
+    to: Annotated[Json, of("range.end")]
 
 
 class _Skipped(Keys):
-    batch: Annotated[int, "the first batch that would have read these rows", lambda plan: (plan.batch or 0) + 1]
+    batch: Annotated[int, lambda plan: (plan.batch or 0) + 1]
     sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
 
 
 class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources needed", result="skipped"):
     """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
 
-    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
-    needed: Annotated[bool, "the new offsets differ from the current offsets"]
-    replay: Annotated[
-        tuple[ReplayKeys, ...],
-        "the rows that the first batch reads again; for an uncommitted batch, its whole range",
-    ]
-    skipped: Annotated[
-        tuple[_Skipped, ...],
-        "rows that the query will never read: `--accept-skip`",
-        lambda plan: (plan,) if plan.skipped else (),
-    ]
+    sources: Annotated[tuple[_NewEnd, ...], of("moved")]
+    needed: bool
+    replay: tuple[ReplayKeys, ...]
+    skipped: Annotated[tuple[_Skipped, ...], lambda plan: (plan,) if plan.skipped else ()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +168,8 @@ class OffsetsCommitDocument(DocumentKeys):
     """The document of ``ckpt offsets commit``."""
 
     roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
-    groups: Annotated[tuple[CommittedGroup, ...], "one group for each checkpoint with a Kafka source that answered"]
-    problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
+    groups: tuple[CommittedGroup, ...]
+    problems: tuple[str, ...]
 
 
 class OffsetsCommitReport(Report[OffsetsCommit]):

@@ -36,11 +36,7 @@ def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[FileStep]:
 
 
 class _Pruned(Keys):
-    kind: Annotated[
-        PruneReason,
-        "state of versions that no start needs; state that a task wrote but no commit names; SST files that no "
-        "snapshot names; temporary files of interrupted writes; versions of a flow that no run uses",
-    ]
+    kind: PruneReason
     files: int
     bytes: int
 
@@ -55,15 +51,13 @@ class PruneDocument(
 ):
     """The document of ``ckpt prune``."""
 
-    needed: Annotated[bool, "there are files to remove"]
-    steps: Annotated[tuple[RemovalKeys, ...], "in order"]
-    after: Annotated[
-        tuple[RestartKeys, ...], "forecasts with the steps, which do not change them; empty if there are no steps"
-    ]
-    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
-    bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
+    needed: bool
+    steps: tuple[RemovalKeys, ...]
+    after: tuple[RestartKeys, ...]
+    replay: tuple[()]
+    bytes: Annotated[int, lambda plan: sum(map(_size_of, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
-    in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
+    in_sinks: tuple[()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from .keys import of
 class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to recorded needed", result="held"):
     """The document of ``ckpt relocate``."""
 
-    needed: Annotated[bool, "operator metadata names schemas outside `to`"]
-    checkpoint: Annotated[CheckpointKeys, "at the current location, before any change", of("inspection")]
-    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
-    before: Annotated[tuple[RestartKeys, ...], "forecasts for the current location, without the steps"]
-    after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are no steps"]
-    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
-    in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
+    needed: bool
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    steps: tuple[WritingStepKeys, ...]
+    before: tuple[RestartKeys, ...]
+    after: tuple[RestartKeys, ...]
+    replay: tuple[()]
+    in_sinks: tuple[()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,8 @@ _FILES = 10  # how many are named
 
 
 class _Source(ReadRangeKeys):
-    reader_option: Annotated[
-        Mapping[str, str],
-        "object with reader options that make a read start where the batch begins, as strings; empty if none can",
-    ]
-    files: Annotated[
-        Json,
-        "the skipped files of a file source, as a list of URIs; null for other sources, or if the log cannot be read",
-    ]
+    reader_option: Mapping[str, str]
+    files: Json
 
 
 class _Skipped(Keys):
@@ -46,9 +40,9 @@ class _Skipped(Keys):
 class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="skipped"):
     """The document of ``ckpt skip``."""
 
-    needed: Annotated[bool, "the latest batch is not committed"]
-    skipped: Annotated[tuple[_Skipped, ...], "the batch that is skipped"]
-    replay: Annotated[tuple[()], "always empty: no rows are read again"]
+    needed: bool
+    skipped: tuple[_Skipped, ...]
+    replay: tuple[()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Report of ``ckpt sql``: the rows of an answer."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from ckpt.model import Json
 from ckpt.texts import plural
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 class AnswerDocument(DocumentKeys, record="ckpt.tables.answers:Answer", keys="columns rows problems"):
     """The document of ``ckpt sql``."""
 
-    rows: tuple[
-        Annotated[Json, "an object with a value for each column, written as in `rows` of `ckpt state show`"], ...
-    ]
-    problems: tuple[Annotated[str, "a root or checkpoint that could not be read, and why; its rows are missing"], ...]
+    rows: tuple[Json, ...]
+    problems: tuple[str, ...]
 
 
 class AnswerReport(Report["Answer"]):

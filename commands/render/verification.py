@@ -21,10 +21,8 @@ _SHOWN = 20  # damaged files that are named on a page
 
 
 class _Damage(Keys):
-    path: Annotated[str, "a file or the folder of a partition, relative to the checkpoint"]
-    kind: Annotated[
-        str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; later versions may add kinds"
-    ]
+    path: str
+    kind: str
     detail: ForPeople
 
 
@@ -35,16 +33,12 @@ class VerificationDocument(DocumentKeys, record=StateVerification, keys=_KEYS):
     """The document of ``ckpt state verify``."""
 
     checkpoint: CheckpointKeys
-    damages: Annotated[tuple[_Damage, ...], "by path"]
+    damages: tuple[_Damage, ...]
     reasons: Annotated[
-        tuple[ForPeople, ...],
-        "why, for each of `unknown`",
-        lambda verification: [verification.reasons[path] for path in verification.unknown],
+        tuple[ForPeople, ...], lambda verification: [verification.reasons[path] for path in verification.unknown]
     ]
-    loadable: Annotated[
-        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "the committed batches whose state can be loaded"
-    ]
-    restart: Annotated[tuple[RestartKeys, ...], "the forecast, based on the files read"]
+    loadable: tuple[tuple[int, int], ...]
+    restart: tuple[RestartKeys, ...]
 
 
 class VerificationReport(Report[StateVerification]):

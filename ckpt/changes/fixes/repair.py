@@ -14,6 +14,7 @@ from ckpt.advice import Advice, Words, join, plain
 from ckpt.changes import check_fix
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
+from ckpt.changes.check_fix import Cost
 from ckpt.changes.fixes import newest_records
 from ckpt.changes.fixes.gaps import draft_fill
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
@@ -74,7 +75,7 @@ class Fix:
 
     name: FixName
     does: str = ""  # one line
-    cost: check_fix.Cost | None = None  # None where it is refused
+    cost: Cost | None = None  # None where it is refused
     batches: int = 0  # how many run again, or are read again
     plan: ChangePlan
     recommended: bool = False
@@ -205,8 +206,8 @@ def _adapt_to_sink(way: Fix, sink: SinkLog | None, storage: Storage) -> Fix:
     if sink is not None and way.cost is not None:
         plan = adapt_to_sink(way.plan, sink)
         certain = plan.sink is not None and plan.sink.certain
-        lowered = check_fix.Cost.FINISHED_AGAIN if certain and way.cost is check_fix.Cost.MAY_LOSE else way.cost
-        way = replace(way, plan=plan, cost=check_fix.Cost.MAY_LOSE if plan.skips else lowered)
+        lowered = Cost.FINISHED_AGAIN if certain and way.cost is Cost.MAY_LOSE else way.cost
+        way = replace(way, plan=plan, cost=Cost.MAY_LOSE if plan.skips else lowered)
     return replace(way, plan=add_mark(way.plan, storage))
 
 
@@ -235,7 +236,7 @@ def _plan_ways(
     if way is not None and way.cost is not None:
         yield way
         return
-    steps, cost, proven = (first.steps, first.cost, first.proven) if first else ((), check_fix.Cost.NOTHING, True)
+    steps, cost, proven = (first.steps, first.cost, first.proven) if first else ((), Cost.NOTHING, True)
     changed = view_changed(storage, inspection.checkpoint.listing, steps)
     left = inspect(read_checkpoint(changed, batches=0), versions)
     for name, draft_fix in _FIXES.items():

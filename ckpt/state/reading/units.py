@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import reduce
 from urllib.parse import quote
 
-from ckpt import model, settings
+from ckpt import settings
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import as_checkpoint
 from ckpt.checkpoint.state.folders import OperatorFolder, find_operators
@@ -18,6 +18,17 @@ from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ran
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_ROWS, JOIN_STORES, SIDES, TIMED_ROWS
 from ckpt.formats.types import fields_of, name_and_type, struct_of, type_named
+from ckpt.model import (
+    ColumnFamily,
+    Json,
+    Location,
+    Operator,
+    Provider,
+    StateDamage,
+    StateFileKind,
+    StateInventory,
+    Store,
+)
 from ckpt.values import Value
 from ckpt.versions import Spark, first_with
 
@@ -50,9 +61,7 @@ class Buffer:
     """Where the rows of a join side are stored, and everything that is stored of them."""
 
     name: str  # of the store, or in join state formats 3 and 4 of the column family
-    schema: (
-        model.Json
-    )  # key with an index (in format 4 the event time) at its end; value with ``matched`` where it has one
+    schema: Json  # key with an index (in format 4 the event time) at its end; value with ``matched`` where it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +79,14 @@ class StateUnit(Value):
     side: str | None  # left or right
     variable: str | None  # of transformWithState; None for timers
     ttl: bool
-    provider: model.Provider
+    provider: Provider
     format_version: int  # state store checkpoint format
-    schema: model.Json
+    schema: Json
     described: bool  # the state schema, which Spark's reader needs, could be read
     prefix_columns: int | None  # of the key, where Spark's reader cannot know it: see ``_lost_prefix``
     readable_batches: Ranges
     change_batches: Ranges  # whose changes are there as delta or changelog files; empty where Spark reads none
-    damages: tuple[model.StateDamage, ...]  # of the version that the next start loads
+    damages: tuple[StateDamage, ...]  # of the version that the next start loads
     oldest_spark: Spark | None = None  # the first version that reads state of this kind, where not all do
     buffer: Buffer | None = None  # of a join side
     shown_elsewhere: bool = False  # other units show its content already: left out when all are asked for
@@ -116,9 +125,7 @@ class StateUnit(Value):
         return quote("-".join([f"operator-{self.operator}", *(part.replace(" ", "-", 1) for part in self._part)]), "$")
 
 
-def state_units(
-    checkpoint: model.Location, *, storage_options: Mapping[str, str] | None = None
-) -> tuple[StateUnit, ...]:
+def state_units(checkpoint: Location, *, storage_options: Mapping[str, str] | None = None) -> tuple[StateUnit, ...]:
     """List the parts of a checkpoint's state that can be read, by operator; empty for a stateless query.
 
     Units that are not ``shown_elsewhere`` together hold all of the state once. A damaged unit is listed anyway; see its
@@ -150,8 +157,8 @@ def state_units(
 @dataclass(frozen=True, slots=True)
 class _Building:
     checkpoint: Checkpoint
-    state: model.StateInventory
-    operator: model.Operator
+    state: StateInventory
+    operator: Operator
     folder: OperatorFolder
 
     def units(self) -> Iterator[StateUnit]:
@@ -164,14 +171,14 @@ class _Building:
         else:
             yield from (self._plain(store) for store in self.operator.stores)
 
-    def _plain(self, store: model.Store) -> StateUnit:
+    def _plain(self, store: Store) -> StateUnit:
         key, value = fields_of(store.key_schema), fields_of(store.value_schema)
         kind = UnitKind.DEDUPLICATION if self._keeps_only_keys(key, value) else UnitKind.KEY
         schema = _entry(store.key_schema, store.value_schema)
         unit = self._unit(kind, [store], schema if key is not None and value is not None else None)
         return replace(unit, prefix_columns=self._lost_prefix(key))
 
-    def _keeps_only_keys(self, key: list[model.Json] | None, value: list[model.Json] | None) -> bool:
+    def _keeps_only_keys(self, key: list[Json] | None, value: list[Json] | None) -> bool:
         """Recognise a deduplication of Spark before 3.5: its schema repeats the input, its rows do not.
 
         Spark < 3.5, ``StreamingDeduplicateExec``: the value schema names all columns of the input, the key schema
@@ -182,17 +189,17 @@ class _Building:
         repeated = {name_and_type(field) for field in key} <= {name_and_type(field) for field in value}
         return repeated and self.checkpoint.conf.get(settings.AGGREGATION_FORMAT) == "2"
 
-    def _lost_prefix(self, key: list[model.Json] | None) -> int | None:
+    def _lost_prefix(self, key: list[Json] | None) -> int | None:
         """How many leading columns of a session window's key are its prefix, where no operator metadata says so.
 
         Spark stores such keys in RocksDB prefix first, and before 4.0 recorded it nowhere: its reader then takes them
         apart wrongly. All columns but the last, ``sessionStartTime``, are the prefix.
         """
-        if self.operator.has_metadata or self.state.provider is not model.Provider.ROCKSDB or not key or len(key) < 2:
+        if self.operator.has_metadata or self.state.provider is not Provider.ROCKSDB or not key or len(key) < 2:
             return None
         return len(key) - 1 if name_and_type(key[-1]) == ("sessionStartTime", '"timestamp"') else None
 
-    def _join(self, stores: Mapping[str, model.Store]) -> Iterator[StateUnit]:
+    def _join(self, stores: Mapping[str, Store]) -> Iterator[StateUnit]:
         families = {family.name: family for store in stores.values() for family in store.column_families}
         together = DEFAULT_STORE in stores  # join state formats 3 and 4: column families of one store
         for side in SIDES:
@@ -210,8 +217,8 @@ class _Building:
                 yield replace(self._unit(UnitKind.STORE, [store], schema), shown_elsewhere=True)
 
     def _side(
-        self, side: str, stores: Mapping[str, model.Store], families: Mapping[str, model.ColumnFamily]
-    ) -> tuple[model.Json, Buffer | None]:
+        self, side: str, stores: Mapping[str, Store], families: Mapping[str, ColumnFamily]
+    ) -> tuple[Json, Buffer | None]:
         """The rows of one side: as they are stored, and without what Spark adds, an index and whether one matched."""
         entries = {store.name: (store.key_schema, store.value_schema) for store in stores.values()}
         entries |= {family.name: (family.key_schema, family.value_schema) for family in families.values()}
@@ -220,12 +227,12 @@ class _Building:
             keys, values = fields_of(key), fields_of(value)
             if keys is not None and values is not None:
                 matched = self.checkpoint.conf.get(settings.JOIN_FORMAT, "1") != "1"
-                own_key: model.Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
-                own_value: model.Json = {"type": "struct", "fields": values[: len(values) - matched]}
+                own_key: Json = {"type": "struct", "fields": keys[: len(keys) - extra]}
+                own_value: Json = {"type": "struct", "fields": values[: len(values) - matched]}
                 return _entry(own_key, own_value), Buffer(name, _entry(key, value))
         return None, None
 
-    def _variables(self, store: model.Store | None) -> Iterator[StateUnit]:
+    def _variables(self, store: Store | None) -> Iterator[StateUnit]:
         families = {family.name: family for family in store.column_families} if store else {}
         for variable in self.operator.variables:
             family = families.get(variable.name)
@@ -239,9 +246,7 @@ class _Building:
             else:
                 yield replace(unit, variable=variable.name, ttl=variable.ttl)
 
-    def _unit(
-        self, kind: UnitKind, stores: list[model.Store], schema: model.Json, described: bool | None = None
-    ) -> StateUnit:
+    def _unit(self, kind: UnitKind, stores: list[Store], schema: Json, described: bool | None = None) -> StateUnit:
         names = tuple(store.name for store in stores)
         readable = reduce(intersect, map(self._read_batches, stores)) if stores else ()
         return StateUnit(
@@ -263,7 +268,7 @@ class _Building:
             oldest_spark=self._oldest_spark(kind),
         )
 
-    def _read_batches(self, store: model.Store) -> Ranges:
+    def _read_batches(self, store: Store) -> Ranges:
         """The batches of a store that Spark's reader loads.
 
         A start goes back to an older snapshot where a RocksDB snapshot is bad, and the reader does not: it fails on
@@ -283,7 +288,7 @@ class _Building:
             return _MERGED_LISTS
         return _FORMAT_2 if self.state.format_version == 2 else None
 
-    def _concerns(self, damage: model.StateDamage, stores: Collection[str]) -> bool:
+    def _concerns(self, damage: StateDamage, stores: Collection[str]) -> bool:
         same = damage.operator is None or damage.operator == self.operator.id
         return same and (damage.store is None or damage.store in stores)
 
@@ -296,20 +301,20 @@ class _Building:
         return ranges if places else ()
 
 
-def only_a_start_gets_round(damage: model.StateDamage) -> bool:
+def only_a_start_gets_round(damage: StateDamage) -> bool:
     """Tell whether a start loads the state without the damaged file, and Spark's reader does not."""
-    return damage.fallback and damage.file_kind in (model.StateFileKind.ZIP, model.StateFileKind.SST)
+    return damage.fallback and damage.file_kind in (StateFileKind.ZIP, StateFileKind.SST)
 
 
-def _is_described(store: model.Store) -> bool:
+def _is_described(store: Store) -> bool:
     return bool(store.column_families) or (store.key_schema is not None and store.value_schema is not None)
 
 
-def _entry(key: model.Json, value: model.Json) -> model.Json:
+def _entry(key: Json, value: Json) -> Json:
     return struct_of([("key", key), ("value", value)])
 
 
-def _variable_schema(kind: UnitKind, family: model.ColumnFamily) -> model.Json:
+def _variable_schema(kind: UnitKind, family: ColumnFamily) -> Json:
     """The columns that Spark gives for a transformWithState variable (``SchemaUtil.generateSchemaForStateVar``)."""
     match kind:
         case UnitKind.VALUE:
