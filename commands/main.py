@@ -31,6 +31,7 @@ GROUPS = {
 """Commands by heading, in the order of the help page."""
 MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
 MODULES |= {name: f"rewrite:{name.replace('-', '_')}" for name in ("merge", "split", "import-state")}
+MODULES["repair-async"] = "repair:repair_async"
 """The module of each command. The command is the function or group of that name, or of the name after the colon."""
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
 _WORDS = {
