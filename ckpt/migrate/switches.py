@@ -279,26 +279,16 @@ class ProviderMove(Value):
         return {settings.PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
-_BUFFERS = (Transfer.GOES_ON, "its buffers are loaded; you write the logic of the aggregate functions")
-_SEEN = "its keys can be loaded; you write how their rows are dropped"
-_CARRIES: dict[OperatorFamily, tuple[Transfer, str]] = {
-    OperatorFamily.AGGREGATION: _BUFFERS,
-    OperatorFamily.WINDOWS: _BUFFERS,
-    OperatorFamily.GROUP_STATE: (Transfer.GOES_ON, "state and timeouts are loaded; you move the body of the function"),
-    OperatorFamily.SESSIONS: (
-        Transfer.STATE_ONLY,
-        "its open sessions can be loaded; you write how they merge with new rows",
-    ),
-    OperatorFamily.DEDUPLICATION: (Transfer.STATE_ONLY, _SEEN),
-    OperatorFamily.WITHIN_WATERMARK: (Transfer.STATE_ONLY, f"{_SEEN}, and expiry"),
-    OperatorFamily.JOIN: (
-        Transfer.NONE,
-        "a join takes no initial state, and it is not proven that transformWithState can join like Spark's operator",
-    ),
-    OperatorFamily.TRANSFORM: (Transfer.NONE, "transformWithState keeps its state only in RocksDB"),
+_CARRIES = {
+    OperatorFamily.AGGREGATION: Transfer.GOES_ON,
+    OperatorFamily.WINDOWS: Transfer.GOES_ON,
+    OperatorFamily.GROUP_STATE: Transfer.GOES_ON,
+    OperatorFamily.SESSIONS: Transfer.STATE_ONLY,
+    OperatorFamily.DEDUPLICATION: Transfer.STATE_ONLY,
+    OperatorFamily.WITHIN_WATERMARK: Transfer.STATE_ONLY,
+    OperatorFamily.JOIN: Transfer.NONE,
+    OperatorFamily.TRANSFORM: Transfer.NONE,
 }
-_ON_HDFS = "in Python only transformWithState takes initial state, and it runs only on RocksDB"
-_ALONE = "a new query takes initial state for one operator, and the others would start empty"
 
 
 def migrate_provider(
@@ -367,17 +357,14 @@ def _check_provider(checkpoint: Checkpoint, to: ToProvider) -> _Checks[MoveOutco
 def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
     for shape in shapes:
         family = family_of(shape)
-        carry, why = _CARRIES[family]
+        carry, why = _CARRIES[family], family.name.lower()
         if len(shapes) > 1:
-            carry, why = Transfer.NONE, _ALONE
+            carry, why = Transfer.NONE, "alone"
         elif to is ToProvider.HDFS:
-            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else _ON_HDFS
+            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else "on_hdfs"
         elif carry is Transfer.GOES_ON and not shape.keys:
-            carry, why = (
-                Transfer.STATE_ONLY,
-                "it has no grouping key, but transformWithState needs one: choose a constant",
-            )
-        yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
+            carry, why = Transfer.STATE_ONLY, "no_key"
+        yield OperatorMove(shape.operator, shape.operator_name, family, carry, str(BOOK.text(f"carries_{why}")))
 
 
 def _list_steps(move: ProviderMove) -> Iterator[Step]:

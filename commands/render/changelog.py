@@ -1,6 +1,6 @@
 """A switch of changelog checkpointing, and a comparison of state across it: as a page, and as a JSON document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Annotated
 
@@ -45,7 +45,6 @@ class _OneWay(Keys, record=TwoWays, keys="operator store partition why"):
 class ComparisonKeys(Keys, record=Comparison, keys="verdict spark failed two_ways carried one_way"):
     """State that Spark compared across a switch."""
 
-    verdict: ComparisonVerdict
     two_ways: Annotated[tuple[_TwoWays, ...], of("compared")]
     carried: tuple[_Carried, ...]
     one_way: Annotated[tuple[_OneWay, ...], of("alone")]
@@ -141,8 +140,6 @@ class ChangelogDocument(DocumentKeys, record=ChangelogSwitch, keys=_KEYS):
     state_format: Annotated[
         int | None, lambda switch: getattr(switch.inspection.checkpoint.state, "format_version", None)
     ]
-    confs: Mapping[str, str]
-    next_version: int | None
     since_version: Annotated[int | None, of("since")]
     stores: Annotated[tuple[_Store, ...], _list_stores]
     written: tuple[_Written, ...]

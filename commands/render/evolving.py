@@ -40,7 +40,6 @@ class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
 
 
 class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to verdict why columns"):
-    name: str
     from_: Annotated[int | None, of("old")]
     to: Annotated[int | None, of("new")]
     why: ForPeople
@@ -79,10 +78,8 @@ _RESULT = "verdict findings answers sources operators not_compared written batch
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
     """The document of ``ckpt evolve``."""
 
-    needed: bool
     steps: tuple[_Step, ...]
     replay: tuple[()]
-    verdict: Knowledge
     findings: tuple[_Finding, ...]
     answers: tuple[_Answer, ...]
     sources: tuple[_SourceChange, ...]

@@ -41,7 +41,6 @@ class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     age_ms: int | None
     bytes: Annotated[int | None, of("size")]
     deletable_bytes: Annotated[int | None, of("deletable")]
-    severity: Severity | None
     findings: Annotated[_Counts | None, lambda row: dict(row.findings) if row.error is None else None]
 
 

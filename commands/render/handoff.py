@@ -15,22 +15,14 @@ from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, bull
 from .book import BOOK
 from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
-from .keys import Keys, Sentences, Span, as_json, derive, of
+from .keys import Keys, Sentences, as_json, derive, of
 from .page import label_source, offset_text, show_ranges, show_title
 from .reports import Exit, Report
 
 _SHOWN = 10  # how many sources, later batches and files are named
-_BEGINS = {
-    StartingPoint.EXACT: "continues exactly there",
-    StartingPoint.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
-    StartingPoint.UNREAD: "nothing was read from it yet",
-    StartingPoint.FROM_ZERO: "STARTS OVER",
-    StartingPoint.REFUSED: "REFUSED",
-}
 
 
-class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"):
-    conditions: Sentences
+class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"): ...
 
 
 class _Later(Keys, record=Later, keys="batch committed sources"):
@@ -45,9 +37,7 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     """The document of ``ckpt handoff``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    exact: bool
     doubts: Sentences
-    possible: tuple[Span, ...]
     sources: tuple[_Source, ...]
     later: tuple[_Later, ...]
     warnings: Sentences
@@ -110,7 +100,7 @@ def _show_sources(handoff: Handoff) -> Iterator[Block]:
 def _show_start(start: SourceStart) -> Iterator[Block]:
     where = offset_text(start.view.record)
     where = f"from zero (the old query was at {where})" if start.begin is StartingPoint.FROM_ZERO else where
-    yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {label_source(start.view)}")
+    yield Item(f"{BOOK.text(f'begins_{start.begin}')}: {where}", 24, f"  {label_source(start.view)}")
     for key, value in start.options.items():
         yield Item(value, 7, f"     {key} = ")
     if start.options and start.without:

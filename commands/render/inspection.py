@@ -122,6 +122,19 @@ class ReadRangeKeys(Keys):
     new_partitions: Annotated[int, NEW_PARTITIONS, lambda reading: getattr(reading.advance, "new_partitions", 0)]
 
 
+class SourceReadKeys(Keys):
+    """A source, and what some batches read of it."""
+
+    index: Annotated[int, of("view.index")]
+    name: Annotated[str | None, of("view.name")]
+    type: Annotated[SourceType, of("view.type")]
+    from_: Annotated[Json, of("range.start")]
+    to: Annotated[Json, of("range.end")]
+    amount: Annotated[int | None, lambda read: getattr(read.range.advance, "amount", None)]
+    unit: Annotated[str | None, lambda read: getattr(read.range.advance, "unit", None)]
+    new_partitions: Annotated[int, NEW_PARTITIONS, lambda read: getattr(read.range.advance, "new_partitions", 0)]
+
+
 class RestartKeys(Keys):
     """One forecast."""
 

@@ -8,7 +8,7 @@ from ckpt.advice import words
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.inspection.checks.sink import SinkOutlook
 from ckpt.inspection.inspection import Inspection
-from ckpt.live.outlook import Fate, PartOutlook, SourceOutcome, SourceOutlook
+from ckpt.live.outlook import PartOutlook, SourceOutcome, SourceOutlook
 from ckpt.live.records import Answer, DeltaNow, IcebergNow
 from ckpt.live.sink.records import SinkKind, SinkWriter
 from ckpt.texts import instant, plural
@@ -46,7 +46,6 @@ class _Topic(Keys):
 
 class _LivePartition(Keys, record=PartOutlook, keys="topic partition fate from_ to earliest latest waiting lost"):
     partition: Annotated[int, lambda outlook: outlook.part[1]]
-    fate: Fate
     from_: Annotated[int | None, of("start")]
     to: Annotated[int | None, of("end")]
     earliest: Annotated[int | None, lambda outlook: getattr(outlook.now, "earliest", None)]

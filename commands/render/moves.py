@@ -1,6 +1,6 @@
 """A move to another state store provider or to real-time mode: as a page, and as a JSON document."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated
 
@@ -26,12 +26,6 @@ from .keys import ForPeople, Keys, of
 from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
-_CARRIES = {
-    Transfer.AS_IT_IS: "CONTINUES in the same query",
-    Transfer.GOES_ON: "CONTINUES in a new query",
-    Transfer.STATE_ONLY: "A NEW QUERY CAN LOAD ITS STATE",
-    Transfer.NONE: "NOT POSSIBLE",
-}
 _TONES = {Exit.OK: Tone.GOOD, Exit.FOUND: Tone.WARNING, Exit.FAILED: Tone.ERROR}
 
 
@@ -50,7 +44,6 @@ class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
 
 
 class _Handoff(Keys, record=Handoff, keys="batch exact doubts"):
-    batch: int | None
     doubts: tuple[ForPeople, ...]
 
 
@@ -68,11 +61,8 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
     """The document of ``ckpt migrate provider``."""
 
     checkpoint: Annotated[CheckpointKeys, of("handoff.inspection")]
-    provider: Provider | None
-    recorded: str | None
     operators: tuple[_Operator, ...]
     handoff: _Handoff
-    confs: Mapping[str, str]
     steps: tuple[MigrationStepKeys, ...]
     remains: tuple[MigrationStepKeys, ...]
 
@@ -104,7 +94,7 @@ def _show_operators(move: ProviderMove) -> Iterator[Block]:
     if move.operators:
         yield Heading("State", "operator by operator")
     for operator in move.operators:
-        yield Item(f"{_CARRIES[operator.carry]}: {operator.why}", 6, f"  {_label_operator(operator)}: ")
+        yield Item(f"{BOOK.text(f'carry_{operator.carry}')}: {operator.why}", 6, f"  {_label_operator(operator)}: ")
 
 
 def _label_operator(operator: OperatorMove) -> str:
@@ -180,18 +170,6 @@ def _show_real_time(move: RealTimeMove) -> Iterator[Block]:
     yield Headline(str(text), _TONES[_choose_exit(move)])
 
 
-def _show_how(move: RealTimeMove) -> Iterator[Block]:
-    if move.steps:
-        yield Heading("How")
-    yield from list_steps(move.steps)
-
-
-def _show_needs(move: RealTimeMove) -> Iterator[Block]:
-    if move.steps:
-        yield Heading("Needs", "otherwise real-time mode refuses the query")
-        yield from bullets(NEEDS)
-
-
 def _show_start(move: RealTimeMove) -> Iterator[Block]:
     writing = next((step for step in move.steps if step.call is not None), None)
     if writing is not None:
@@ -217,5 +195,7 @@ class RealTimeReport(Report[RealTimeMove]):
 
     def page(self) -> Page:
         move = self.record
-        how = (_show_real_time(move), [forecast_cases([move.forecast])], _show_how(move), _show_needs(move))
-        return page_of(show_title(move.inspection), *how, show_warnings(move.warnings), _show_start(move))
+        how = [Heading("How"), *list_steps(move.steps)]
+        needs = [Heading("Needs", "otherwise real-time mode refuses the query"), *bullets(NEEDS)]
+        told = (_show_real_time(move), [forecast_cases([move.forecast])], *((how, needs) if move.steps else ()))
+        return page_of(show_title(move.inspection), *told, show_warnings(move.warnings), _show_start(move))

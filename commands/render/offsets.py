@@ -8,16 +8,15 @@ from ckpt.advice import NO_ROWS, Call, Do, call, do, words
 from ckpt.changes.offsets.commit import CommittedGroup, OffsetsCommit
 from ckpt.changes.offsets.exchange import Position, Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.scan.scan import ScannedRoot
 from ckpt.model import Json
 from ckpt.texts import instant, plural
 
 from . import blocks
 from .change import ChangeReport
-from .change_keys import ChangeDocument, ReplayKeys
+from .change_keys import ChangeDocument
 from .document import Document, DocumentKeys
-from .inspection import NEW_PARTITIONS, CheckpointKeys, ReadRangeKeys
+from .inspection import CheckpointKeys, ReadRangeKeys, SourceReadKeys
 from .keys import Keys, Sentences, of
 from .page import label_source, offset_text, range_text, show_ranges, show_title
 from .reports import Exit, Report
@@ -25,18 +24,8 @@ from .reports import Exit, Report
 _SHOWN = 20  # how many sources are named
 
 
-_KEYS = "index name type from_ to amount unit new_partitions rows reader_option conditions no_option"
-
-
-class _Position(Keys, record=Position, keys=_KEYS):
-    index: Annotated[int, of("view.index")]
-    name: Annotated[str | None, of("view.name")]
-    type: Annotated[SourceType, of("view.type")]
-    from_: Annotated[Json, of("range.start")]
+class _Position(SourceReadKeys, record=Position, keys="rows"):
     to: Annotated[Json, of("view.offset")]
-    amount: Annotated[int | None, lambda source: getattr(source.range.advance, "amount", None)]
-    unit: Annotated[str | None, lambda source: getattr(source.range.advance, "unit", None)]
-    new_partitions: Annotated[int, NEW_PARTITIONS, lambda source: getattr(source.range.advance, "new_partitions", 0)]
     reader_option: Annotated[Mapping[str, str], of("options")]
     conditions: Sentences
     no_option: Annotated[str | None, of("refused")]
@@ -47,7 +36,6 @@ class PositionsDocument(DocumentKeys, record=Positions, keys="checkpoint batch c
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     sources: tuple[_Position, ...]
-    warnings: Sentences
 
 
 class PositionsReport(Report[Positions]):
@@ -117,8 +105,6 @@ class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources
     """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
 
     sources: Annotated[tuple[_NewEnd, ...], of("moved")]
-    needed: bool
-    replay: tuple[ReplayKeys, ...]
     skipped: Annotated[tuple[_Skipped, ...], lambda plan: (plan,) if plan.skipped else ()]
 
 

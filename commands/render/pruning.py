@@ -11,18 +11,10 @@ from ckpt.changes.steps import FileContent, FileStep, sidecar
 from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
+from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeDocument, RemovalKeys
-from .inspection import RestartKeys
 from .keys import Keys
-
-_WORDS = {
-    PruneReason.OLD_VERSION: "state of versions that no start needs",
-    PruneReason.KILLED_TASK: "state that a task wrote but no commit names",
-    PruneReason.ORPHAN: "SST files that no snapshot names",
-    PruneReason.TEMPORARY: "temporary files of interrupted writes",
-    PruneReason.SUPERSEDED: "versions of the flow that no run uses",
-}
 
 
 def _size_of(step: FileStep) -> int:
@@ -51,9 +43,7 @@ class PruneDocument(
 ):
     """The document of ``ckpt prune``."""
 
-    needed: bool
     steps: tuple[RemovalKeys, ...]
-    after: tuple[RestartKeys, ...]
     replay: tuple[()]
     bytes: Annotated[int, lambda plan: sum(map(_size_of, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
@@ -79,15 +69,13 @@ class PruneReport(ChangeReport[PrunePlan]):
         return self.plan.why
 
     def own_part(self) -> Iterator[Block]:
-        if self.plan.pruned:
-            rows = ((pruned, _find_steps(self.plan, pruned)) for pruned in self.plan.pruned)
+        rows = []
+        for pruned in self.plan.pruned:
+            steps, what = _find_steps(self.plan, pruned), str(BOOK.text(f"prunes_{pruned.kind}"))
+            rows.append((f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), what))
+        if rows:
             yield Heading("Space", "the backup takes up the same space until you delete it")
-            yield Table(
-                tuple(
-                    (f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), _WORDS[pruned.kind])
-                    for pruned, steps in rows
-                )
-            )
+            yield Table(tuple(rows))
 
     def options(self) -> dict[str, Value | None]:
         return {"superseded": self.plan.superseded or None, "keep_batches": self.plan.wanted_batches}

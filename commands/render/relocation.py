@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, do, words
 from ckpt.advice.calls import Value
@@ -12,18 +11,12 @@ from ckpt.versions import Progress
 from .blocks import Block, Heading, Next, bullets
 from .change import ChangeReport, lower
 from .change_keys import ChangeDocument, WritingStepKeys
-from .inspection import CheckpointKeys, RestartKeys
-from .keys import of
 
 
 class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to recorded needed", result="held"):
     """The document of ``ckpt relocate``."""
 
-    needed: bool
-    checkpoint: Annotated[CheckpointKeys, of("inspection")]
     steps: tuple[WritingStepKeys, ...]
-    before: tuple[RestartKeys, ...]
-    after: tuple[RestartKeys, ...]
     replay: tuple[()]
     in_sinks: tuple[()]
 

@@ -25,9 +25,7 @@ class RewindDocument(
 ):
     """The document of ``ckpt rewind``."""
 
-    needed: bool
     table: _TableKeys | None
-    possible: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,14 +35,12 @@ starts_with stopped units refused written files bytes"""
 
 class _NewUnit(Keys, record=f"{_PLAN}RewrittenUnit", keys="unit rows partitions"):
     unit: UnitKeys
-    rows: int | None
 
 
 class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     """The keys of both documents."""
 
     checkpoint: CheckpointKeys
-    batch: int
     provider: Annotated[str, of("new.provider")]
     partitions: Annotated[int, of("new.partitions")]
     format_version: Annotated[int, of("new.version")]
@@ -73,7 +71,6 @@ class _MergedSource(Keys, record="ckpt.new.rewrite.union:UnitedSource", keys="ch
 
 
 class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written files bytes units"):
-    query_id: str | None
     units: tuple[_RewrittenUnit, ...]
 
 
@@ -92,15 +89,12 @@ class RewriteDocument(NewCheckpointDocument):
     unseen_keys: Annotated[tuple[Json, ...], of("unseen")]
 
 
-class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"):
-    rows: int | None
+class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"): ...
 
 
 class ImportDocument(NewCheckpointDocument):
     """The document of ``ckpt import-state``."""
 
-    checkpoint: CheckpointKeys
-    batch: int
     units: tuple[_ImportedUnit, ...]
     export: str
     export_query_id: Annotated[str | None, of("exported_id")]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ckpt.advice import call, words
-from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.formats.types import sql_type, type_name
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -15,7 +14,7 @@ from ckpt.texts import batch_ranges, instant, plural, ranges
 from .blocks import Block, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of, show_call
 from .book import BOOK
 from .document import Document, DocumentKeys
-from .inspection import NEW_PARTITIONS
+from .inspection import SourceReadKeys
 from .keys import Keys, derive, itself, of
 from .page import label_source, range_text
 from .reports import Exit, Report
@@ -251,23 +250,12 @@ def _fill_cell(value: Any) -> str:
 _EVENTS = 3  # whose sources are on the page
 
 
-class _Read(Keys):
-    index: Annotated[int, of("view.index")]
-    name: Annotated[str | None, of("view.name")]
-    type: Annotated[SourceType, of("view.type")]
-    from_: Annotated[Json, of("range.start")]
-    to: Annotated[Json, of("range.end")]
-    amount: Annotated[int | None, lambda read: getattr(read.range.advance, "amount", None)]
-    unit: Annotated[str | None, lambda read: getattr(read.range.advance, "unit", None)]
-    new_partitions: Annotated[int, NEW_PARTITIONS, lambda read: getattr(read.range.advance, "new_partitions", 0)]
-
-
 _EVENT = "batch after_batch change cause key before after planned_ms watermark_ms sources"
 _HISTORY = "columns partition known_after first_rows rows events more unknown"
 
 
 class _Event(Keys, record="ckpt.state.native.history:KeyEvent", keys=_EVENT):
-    sources: tuple[_Read, ...]
+    sources: tuple[SourceReadKeys, ...]
 
 
 class HistoryDocument(UnitDocument, record="ckpt.state.native.history:StateHistory", keys=_HISTORY):
@@ -299,7 +287,7 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
     rows = []
     for event in history.events:
         row = [str(event.batch) if event.certain_batch else f"{_first_batch(event)} to {event.batch}"]
-        row += [instant(event.planned_ms), _CHANGES.get(event.cause or "", str(event.change))]
+        row += [instant(event.planned_ms), str(BOOK.text(f"gone_by_{event.cause}") if event.cause else event.change)]
         row += [describe_fields(event.key)] if several_keys else []
         row += [describe_fields(event.before if event.after is None else event.after)]
         rows.append(tuple(row))
@@ -309,13 +297,6 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
     yield Table(tuple(rows), heads, TooWide.STACK)
     if history.more:
         yield Item(words("there are older ones: see {--limit}"))
-
-
-_CHANGES = {
-    "watermark": "removed by the watermark",
-    "ttl": "removed because its time to live had expired",
-    "query": "removed by the query",
-}
 
 
 def _first_batch(event: "KeyEvent") -> int:

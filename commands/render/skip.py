@@ -40,7 +40,6 @@ class _Skipped(Keys):
 class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="skipped"):
     """The document of ``ckpt skip``."""
 
-    needed: bool
     skipped: tuple[_Skipped, ...]
     replay: tuple[()]
 

@@ -19,7 +19,6 @@ class AnswerDocument(DocumentKeys, record="ckpt.tables.answers:Answer", keys="co
     """The document of ``ckpt sql``."""
 
     rows: tuple[Json, ...]
-    problems: tuple[str, ...]
 
 
 class AnswerReport(Report["Answer"]):

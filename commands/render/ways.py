@@ -19,18 +19,13 @@ from ckpt.texts import plural
 from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Item, Next, show_call
+from .book import BOOK
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeDocument, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
 from .page import forecast_cases, show_not_asked
 
 _NAMED = 3  # how many files are named
-_COSTS = {
-    Cost.NOTHING: "no row is read again",
-    Cost.UNFINISHED_AGAIN: "rows of an unfinished batch are read again",
-    Cost.FINISHED_AGAIN: "rows of finished batches are read again",
-    Cost.MAY_LOSE: "a sink that remembers batch ids may drop rows, and other sinks get some rows again",
-}
 
 
 class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refused"):
@@ -44,7 +39,6 @@ class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refu
 class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="chosen ways"):
     """The document of ``ckpt repair``."""
 
-    needed: bool
     chosen: Annotated[FixName | None, lambda plan: plan.chosen and plan.chosen.name]
     ways: tuple[_Way, ...]
 
@@ -74,7 +68,7 @@ class WaysReport(ChangeReport[RepairPlan]):
             return
         yield Heading("Fix", f"{chosen.name}{', recommended' if chosen.recommended else ''}: {chosen.does}")
         yield Item(_name_files(chosen.plan.steps), 10, "  files   ")
-        yield Item(_COSTS[chosen.cost], 10, "  rows    ")
+        yield Item(BOOK.text(f"cost_{chosen.cost.name.lower()}"), 10, "  rows    ")
 
     def own_part(self) -> Iterator[Block]:
         if self.plan.sound and not self.plan.steps:
@@ -119,9 +113,7 @@ class RepairDocument(ChangeDocument, record=AsyncRepairPlan, request="strategy n
     """The document of ``ckpt repair-async``."""
 
     strategy: Literal["fill", "rewind"] | None
-    needed: bool
     steps: tuple[WritingStepKeys, ...]
-    replay: tuple[ReplayKeys, ...]
 
 
 class RepairReport(ChangeReport[AsyncRepairPlan]):
@@ -152,7 +144,8 @@ def _describe_cost(way: Fix) -> str | Words:
     if way.cost is None:
         return words("not possible: see {fields}")
     again = f"{plural(way.batches, 'batch')} again; " if way.batches else ""
-    return f"{again}{_COSTS[way.cost].partition(',')[0]}"
+    cost = str(BOOK.text(f"cost_{way.cost.name.lower()}"))
+    return f"{again}{cost.partition(',')[0]}"
 
 
 def _name_files(steps: Sequence[FileStep]) -> str | Words:

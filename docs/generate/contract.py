@@ -97,13 +97,15 @@ def _explained_keys(document: Any) -> dict[str, tuple[Any, Mapping[str, str]]]:
 
 
 def _find_meanings(document: Any, name: str) -> dict[str, str]:
-    """What the class says of a key that declares it last: nothing of one that is a field of its record."""
+    """What the class says of a key that has a say last: nothing of one that is a field of its record."""
     keys = _render("keys").Keys
     for base in document.__mro__:
-        if issubclass(base, keys) and base is not keys and (name in get_annotations(base) or name in base._source[1]):
+        if issubclass(base, keys) and base is not keys:
             said = _MEANINGS.get(f"{base.__module__.rpartition('.')[2]}.{base.__name__}", {})
             endings = {key.removeprefix(name): text for key, text in said.items() if key.startswith(name)}
-            return {ending: text for ending, text in endings.items() if not ending.strip("[]")}
+            endings = {ending: text for ending, text in endings.items() if not ending.strip("[]")}
+            if endings or name in get_annotations(base) or name in base._source[1]:
+                return endings
     return {}
 
 
