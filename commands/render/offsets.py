@@ -19,7 +19,7 @@ from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceReadKeys
 from .keys import Keys, Sentences, of
 from .page import label_source, offset_text, range_text, show_ranges, show_title
-from .reports import Exit, Report
+from .reports import Report
 
 _SHOWN = 20  # how many sources are named
 
@@ -42,10 +42,6 @@ class PositionsReport(Report[Positions]):
     """Report of ``ckpt offsets show``."""
 
     keys = PositionsDocument
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.refused else Exit.OK
 
     def page(self) -> blocks.Page:
         parts = (_show_headline, _show_sources, lambda shown: blocks.show_warnings(shown.warnings), _show_next)
@@ -162,10 +158,6 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
     """Groups that were committed to, and those that were refused."""
 
     keys = OffsetsCommitDocument
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.problems else Exit.OK
 
     def page(self) -> blocks.Page:
         return blocks.page_of(self._show_groups(), self._show_problems(), self._show_next())

@@ -19,7 +19,7 @@ from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import Keys, Span, derive, of
 from .page import show_title
-from .reports import Exit, Report
+from .reports import Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
@@ -113,10 +113,6 @@ class RewriteReport(Report["Rewrite"]):
         source = value.inspection.checkpoint.uri
         imported = any(unit.exported is not None for unit in value.units)
         return ImportReport(value, source, "the rows given") if imported else cls(value, source)
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.refused else Exit.OK
 
     def document(self) -> Document:
         parts = [derive(_NewPart, part, units=self._derive_units(part)) for part in self.record.parts]

@@ -8,7 +8,7 @@ from ckpt.texts import plural
 
 from .blocks import Block, Headline, Page, Tone, page_of
 from .document import DocumentKeys
-from .reports import Exit, Report
+from .reports import Report
 from .rows import tabulate_rows
 
 if TYPE_CHECKING:
@@ -25,10 +25,6 @@ class AnswerReport(Report["Answer"]):
     """Report of ``ckpt sql``."""
 
     keys = AnswerDocument
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.problems else Exit.OK
 
     def page(self) -> Page:
         return page_of(self._show_rows())
