@@ -307,7 +307,6 @@ def migrate_provider(
     >>> found = ckpt.migrate_provider("sample_checkpoints/aggregation-hdfs-4.2", to="rocksdb")
     >>> found.outcome.value, [operator.carry.value for operator in found.operators]
     ('possible', ['as-it-is'])
-
     """
     to = parse_choice(ToProvider, to, "to")
     continuation = handoff(checkpoint, storage_options=storage_options)
@@ -455,7 +454,6 @@ def migrate_real_time(
     >>> move = ckpt.migrate_real_time("sample_checkpoints/kafka-4.2")
     >>> move.outcome.value, [step.words for step in move.steps if step.words]
     ('commit', [('ckpt', 'repair', 'sample_checkpoints/kafka-4.2', '--choose', 'to-real-time', '--apply')])
-
     """
     version = parse_choice(Spark, spark, "spark")
     inspection = inspect(as_checkpoint(checkpoint, storage_options), (version,), Asked.REALTIME)

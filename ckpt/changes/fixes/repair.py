@@ -125,7 +125,6 @@ def repair(
     >>> plan, receipt = ckpt.repair("sample_checkpoints/async-kafka-4.2")
     >>> plan.chosen.name.value, [way.name.value for way in plan.ways], receipt.applied
     ('fill', ['fill', 'read-again', 'plan-again'], False)
-
     """
     uri, way = fspath(checkpoint), None if choose is None else parse_choice(FixName, choose, "choose")
     sparks = parse_choices(Spark, spark, "spark")

@@ -166,7 +166,6 @@ def explain(
     ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202', 'CKPT403', 'CKPT407'))
     >>> ckpt.explain("java.lang.IllegalStateException: it does not work").matches
     ()
-
     """
     inspection = (
         checkpoint

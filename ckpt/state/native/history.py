@@ -168,7 +168,6 @@ def state_history(
     >>> history = ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).history()
     >>> [(event.batch, str(event.change)) for event in history.events][:2]
     [(0, 'created'), (1, 'changed')]
-
     """
     path = fspath(checkpoint)
     if limit < 1:

@@ -79,7 +79,6 @@ def state_verify(
     >>> verification = ckpt.state_verify("sample_checkpoints/aggregation-hdfs-4.2")
     >>> verification.files, verification.damages, verification.loadable
     (26, (), ((0, 9),))
-
     """
     opened = read_every_byte(
         fspath(checkpoint), storage_options, jobs=jobs, engine=engine, announce=announce, watcher=watcher
