@@ -31,9 +31,6 @@ def repair(
     Examples:
     ckpt repair /cp/orders
     ckpt repair /cp/orders --choose run-again --accept-replay --apply
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     change.run(
         ckpt.repair,
@@ -65,9 +62,6 @@ def repair_async(
     Examples:
     ckpt repair-async /cp/orders
     ckpt repair-async /cp/orders --strategy rewind --accept-replay --apply
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     change.run(
         ckpt.repair_async,

@@ -1,7 +1,6 @@
 """A handoff: as a page for a tired person, and as the JSON document of the contract."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Do, RowsEffect, again, call, do, run, words
@@ -43,7 +42,6 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     warnings: Sentences
 
 
-@dataclass(frozen=True)
 class HandoffReport(Report[Handoff]):
     """Report of ``ckpt handoff``; requested code takes the place of the page."""
 

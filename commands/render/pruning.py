@@ -1,7 +1,6 @@
 """Report of ``ckpt prune``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, do, words
@@ -50,7 +49,6 @@ class PruneDocument(
     in_sinks: tuple[()]
 
 
-@dataclass(frozen=True, slots=True)
 class PruneReport(ChangeReport[PrunePlan]):
     """Files that no restart needs."""
 

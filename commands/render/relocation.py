@@ -1,7 +1,6 @@
 """Report of ``ckpt relocate``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ckpt.advice import Advice, Do, advise, do, words
 from ckpt.advice.calls import Value
@@ -21,7 +20,6 @@ class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to reco
     in_sinks: tuple[()]
 
 
-@dataclass(frozen=True, slots=True)
 class RelocationReport(ChangeReport[RelocationPlan]):
     """New paths of schemas."""
 

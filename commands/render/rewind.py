@@ -1,7 +1,6 @@
 """Report of ``ckpt rewind``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ckpt.advice import Advice, Code, Words, words
 from ckpt.advice.calls import Value
@@ -28,7 +27,6 @@ class RewindDocument(
     table: _TableKeys | None
 
 
-@dataclass(frozen=True, slots=True)
 class RewindReport(ChangeReport[RewindPlan]):
     """Rewind to an earlier batch."""
 

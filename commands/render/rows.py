@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ckpt.advice import call, words
@@ -170,7 +169,6 @@ class UnitReport(Report[StateUnit]):
         return page_of([Title(unit.label, facts)], [Table(rows, ("column", "type"))])
 
 
-@dataclass(frozen=True)
 class SizesReport(Report["StateSizes"]):
     """Report of ``ckpt state keys``: heavy keys, and the spread of rows."""
 

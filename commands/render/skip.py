@@ -1,7 +1,6 @@
 """Report of ``ckpt skip``."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import Advice, Do, Instruction, advise, call, do, words
@@ -44,7 +43,6 @@ class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="sk
     replay: tuple[()]
 
 
-@dataclass(frozen=True, slots=True)
 class SkipReport(ChangeReport[SkipPlan]):
     """A planned batch that counts as done without its rows."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from ckpt.advice import NO_ROWS, Advice, Do, Words, call, do, words
@@ -43,7 +43,6 @@ class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="
     ways: tuple[_Way, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class WaysReport(ChangeReport[RepairPlan]):
     """Fixes, and the one that was chosen."""
 
