@@ -280,14 +280,14 @@ class ProviderMove(Value):
 
 
 _CARRIES = {
-    OperatorFamily.AGGREGATION: Transfer.GOES_ON,
-    OperatorFamily.WINDOWS: Transfer.GOES_ON,
-    OperatorFamily.GROUP_STATE: Transfer.GOES_ON,
-    OperatorFamily.SESSIONS: Transfer.STATE_ONLY,
-    OperatorFamily.DEDUPLICATION: Transfer.STATE_ONLY,
-    OperatorFamily.WITHIN_WATERMARK: Transfer.STATE_ONLY,
-    OperatorFamily.JOIN: Transfer.NONE,
-    OperatorFamily.TRANSFORM: Transfer.NONE,
+    OperatorFamily.AGGREGATION: (Transfer.GOES_ON, "carries_buffers"),
+    OperatorFamily.WINDOWS: (Transfer.GOES_ON, "carries_buffers"),
+    OperatorFamily.GROUP_STATE: (Transfer.GOES_ON, "carries_group_state"),
+    OperatorFamily.SESSIONS: (Transfer.STATE_ONLY, "carries_sessions"),
+    OperatorFamily.DEDUPLICATION: (Transfer.STATE_ONLY, "carries_keys"),
+    OperatorFamily.WITHIN_WATERMARK: (Transfer.STATE_ONLY, "carries_keys_and_expiry"),
+    OperatorFamily.JOIN: (Transfer.NONE, "carries_no_join"),
+    OperatorFamily.TRANSFORM: (Transfer.NONE, "carries_rocksdb_only"),
 }
 
 
@@ -356,14 +356,14 @@ def _check_provider(checkpoint: Checkpoint, to: ToProvider) -> _Checks[MoveOutco
 def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[OperatorMove]:
     for shape in shapes:
         family = family_of(shape)
-        carry, why = _CARRIES[family], family.name.lower()
+        carry, why = _CARRIES[family]
         if len(shapes) > 1:
-            carry, why = Transfer.NONE, "alone"
+            carry, why = Transfer.NONE, "carries_alone"
         elif to is ToProvider.HDFS:
-            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else "on_hdfs"
+            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else "carries_on_hdfs"
         elif carry is Transfer.GOES_ON and not shape.keys:
-            carry, why = Transfer.STATE_ONLY, "no_key"
-        yield OperatorMove(shape.operator, shape.operator_name, family, carry, str(BOOK.text(f"carries_{why}")))
+            carry, why = Transfer.STATE_ONLY, "carries_no_key"
+        yield OperatorMove(shape.operator, shape.operator_name, family, carry, str(BOOK.text(why)))
 
 
 def _list_steps(move: ProviderMove) -> Iterator[Step]:

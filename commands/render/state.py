@@ -6,18 +6,31 @@ from ckpt import settings
 from ckpt.advice import Words, words
 from ckpt.checkpoint.checkpoint import STATE
 from ckpt.checkpoint.state.ranges import Ranges, intersect
+from ckpt.formats.operators import OperatorName
 from ckpt.formats.types import type_name
 from ckpt.inspection.inspection import Inspection
 from ckpt.model import OF_FOLDERS, EveryByte, FileDamage, Operator, StateInventory, Store
 from ckpt.texts import batch_ranges, plural, size
 
 from .blocks import Block, Heading, Item, Line, more
-from .book import BOOK
 
 _RECORDED = {
     settings.SHUFFLE_PARTITIONS: "shuffle partitions",
     settings.PROVIDER_CLASS: "provider",
     settings.WATERMARK_POLICY: "watermark policy",
+}
+_OPERATORS: dict[str, str] = {
+    OperatorName.AGGREGATION: "aggregation",
+    OperatorName.REAL_TIME_AGGREGATION: "aggregation begun in real-time mode",
+    OperatorName.SESSIONS: "session window aggregation",
+    OperatorName.DEDUPLICATION: "deduplication",
+    OperatorName.DEDUPLICATION_WITHIN_WATERMARK: "deduplication within the watermark",
+    OperatorName.JOIN: "stream-stream join",
+    OperatorName.LIMIT: "limit",
+    OperatorName.GROUPS: "mapGroupsWithState",
+    OperatorName.TRANSFORM: "transformWithState",
+    OperatorName.TRANSFORM_IN_PANDAS: "transformWithState",
+    OperatorName.TRANSFORM_IN_PYTHON: "transformWithState",
 }
 _IN_FULL = 3  # operators up to which all their stores are shown
 _SKEW = 2.0  # times the median from which the largest partition is worth a word
@@ -131,7 +144,7 @@ def _name_operator(operator: Operator) -> str:
     """An operator in plain words, with the name that Spark gives it."""
     if operator.name is None:
         return "name not recorded"
-    word = BOOK.content["operators"].get(operator.name)
+    word = _OPERATORS.get(operator.name)
     return operator.name if word is None else f"{word} ({operator.name})"
 
 

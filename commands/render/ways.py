@@ -19,13 +19,18 @@ from ckpt.texts import plural
 from ckpt.versions import Progress
 
 from .blocks import Block, Heading, Item, Next, show_call
-from .book import BOOK
 from .change import ChangeReport, start_anew
 from .change_keys import ChangeDocument, ReplayKeys, WritingStepKeys
 from .keys import Keys, of
 from .page import forecast_cases, show_not_asked
 
 _NAMED = 3  # how many files are named
+_COSTS = {
+    Cost.NOTHING: "no row is read again",
+    Cost.UNFINISHED_AGAIN: "rows of an unfinished batch are read again",
+    Cost.FINISHED_AGAIN: "rows of finished batches are read again",
+    Cost.MAY_LOSE: "a sink that remembers batch ids may drop rows, and other sinks get some rows again",
+}
 
 
 class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refused"):
@@ -67,7 +72,7 @@ class WaysReport(ChangeReport[RepairPlan]):
             return
         yield Heading("Fix", f"{chosen.name}{', recommended' if chosen.recommended else ''}: {chosen.does}")
         yield Item(_name_files(chosen.plan.steps), 10, "  files   ")
-        yield Item(BOOK.text(f"cost_{chosen.cost.name.lower()}"), 10, "  rows    ")
+        yield Item(_COSTS[chosen.cost], 10, "  rows    ")
 
     def own_part(self) -> Iterator[Block]:
         if self.plan.sound and not self.plan.steps:
@@ -143,8 +148,7 @@ def _describe_cost(way: Fix) -> str | Words:
     if way.cost is None:
         return words("not possible: see {fields}")
     again = f"{plural(way.batches, 'batch')} again; " if way.batches else ""
-    cost = str(BOOK.text(f"cost_{way.cost.name.lower()}"))
-    return f"{again}{cost.partition(',')[0]}"
+    return f"{again}{_COSTS[way.cost].partition(',')[0]}"
 
 
 def _name_files(steps: Sequence[FileStep]) -> str | Words:
