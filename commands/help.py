@@ -36,6 +36,8 @@ _ORDER = ("Arguments", "Options", *_HEADINGS)
 _SHARED = [name for names in _HEADINGS.values() for name in names]
 _EXTRAS = re.compile(r"  \[([^\]]*)\]$")
 _EXITS = re.compile(r"\s*\bExit status: ")
+_OF_CHANGES = "0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do it"
+"""The exit codes of a command that changes a checkpoint, unless it says others."""
 _WIDTH, _SPELLING_WIDTH = 80, 31
 
 
@@ -89,6 +91,8 @@ class Manual:
     def exits(self) -> list[tuple[str, str]]:
         """Each exit code and its meaning."""
         text = "".join(_one_line(_EXITS.split(text)[1]) for text in self._paragraphs if _EXITS.search(text))
+        if not text and any(param.name == "apply" for param in self.command.params):
+            text = _OF_CHANGES
         codes = re.split(r"[,;] (?=\d )", text.rstrip(".")) if text else []
         return [(code, meaning) for code, _, meaning in (text.partition(" ") for text in codes)]
 

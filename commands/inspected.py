@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import NoReturn
 
+from ckpt import model
 from ckpt.advice import CHECKPOINT, Advice, Code, advise, call, plain, run, words
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE, Checkpoint, Log
 from ckpt.checkpoint.pipelines import parse_version
@@ -17,20 +18,6 @@ from ckpt.formats.names import BatchNames
 from ckpt.formats.sourcelogs import SourceFile
 from ckpt.inspection.inspection import Evidence
 from ckpt.inspection.written_by import WrittenBy
-from ckpt.model import (
-    ColumnFamily,
-    CommitLog,
-    EveryByte,
-    Json,
-    NotRead,
-    OffsetLog,
-    OffsetMetadata,
-    Operator,
-    QueryMetadata,
-    SourceOffset,
-    StateInventory,
-    Store,
-)
 from ckpt.query.description import QueryDescription
 from ckpt.restart.diagnoses import all_diagnoses
 from ckpt.restart.findings import Asked, Diagnosis, Finding, Forecast, Outcome, Severity
@@ -193,7 +180,7 @@ def _build_checkpoint(document: InspectionDocument) -> Checkpoint:
     watermark = document.latest.committed_watermark_ms
     newest_commit = document.latest.committed_batch
     committed = {newest_commit} if latest in document.batches.uncommitted else {newest_commit, latest}
-    commits = {} if newest_commit is None else {newest_commit: CommitLog(1, watermark)}
+    commits = {} if newest_commit is None else {newest_commit: model.CommitLog(1, watermark)}
     query_id = document.checkpoint.query_id
     folders: dict[str, dict[str, FileInfo]] = {"": {}, SOURCES: {}}
     folders |= {STATE: {}} if document.checkpoint.stateful else {}
@@ -202,7 +189,7 @@ def _build_checkpoint(document: InspectionDocument) -> Checkpoint:
         document.checkpoint.path,
         document.checkpoint.kind,
         Listing(folders),
-        None if query_id is None else QueryMetadata(query_id),
+        None if query_id is None else model.QueryMetadata(query_id),
         Log(OFFSETS, names, entries),
         Log(COMMITS, _name_batches(committed, newest_commit), commits),
         _read_state(document),
@@ -220,20 +207,22 @@ def _name_batches(batches: Iterable[int | None], latest: int | None) -> BatchNam
     return BatchNames(ids, {} if latest is None or latest in ids else {f"+{latest}": latest}, ())
 
 
-def _read_offsets(document: InspectionDocument, latest: int) -> Iterator[tuple[int, OffsetLog]]:
+def _read_offsets(document: InspectionDocument, latest: int) -> Iterator[tuple[int, model.OffsetLog]]:
     """The newest offsets, and those before as far as file sources need them: which entry the batch begins after."""
     facts = document.latest
     metadata = None
     if facts.timestamp_ms is not None:
-        metadata = OffsetMetadata(facts.watermark_ms or 0, facts.timestamp_ms, facts.conf)
+        metadata = model.OffsetMetadata(facts.watermark_ms or 0, facts.timestamp_ms, facts.conf)
     named = any(source.name is not None for source in document.sources)
-    sources = tuple(SourceOffset(source.name, None, source.offset, source.well_formed) for source in document.sources)
-    yield latest, OffsetLog(2 if named else 1, metadata, sources)
-    earlier = tuple(SourceOffset(source.name, None, _find_start(document, source)) for source in document.sources)
-    yield latest - 1, OffsetLog(2 if named else 1, None, earlier)
+    sources = tuple(
+        model.SourceOffset(source.name, None, source.offset, source.well_formed) for source in document.sources
+    )
+    yield latest, model.OffsetLog(2 if named else 1, metadata, sources)
+    earlier = tuple(model.SourceOffset(source.name, None, _find_start(document, source)) for source in document.sources)
+    yield latest - 1, model.OffsetLog(2 if named else 1, None, earlier)
 
 
-def _find_start(document: InspectionDocument, source: SourceKeys) -> Json:
+def _find_start(document: InspectionDocument, source: SourceKeys) -> model.Json:
     """Where the newest batch begins to read a file source; None for others, and for the first batch."""
     count = _count_entries(document, source.index)
     return {"logOffset": _find_entry(source) - count} if source.type is SourceType.FILE and count is not None else None
@@ -255,16 +244,16 @@ def _list_source_log(source: SourceKeys) -> dict[str, FileInfo]:
     return {"0": FileInfo(0, None)} if source.type is SourceType.RATE else {}
 
 
-def _read_state(document: InspectionDocument) -> StateInventory | None:
+def _read_state(document: InspectionDocument) -> model.StateInventory | None:
     state = document.state
     if state is None:
         return None
     operators = tuple(
-        Operator(
+        model.Operator(
             operator.id,
             operator.name,
             tuple(
-                Store(
+                model.Store(
                     store.name,
                     (),
                     None,
@@ -272,7 +261,7 @@ def _read_state(document: InspectionDocument) -> StateInventory | None:
                     store.readable_batches,
                     store.newest_snapshot_version,
                     None,
-                    tuple(ColumnFamily(each.name, each.key_schema, each.value_schema) for each in store.families),
+                    tuple(model.ColumnFamily(each.name, each.key_schema, each.value_schema) for each in store.families),
                     store.key_schema,
                     store.value_schema,
                 )
@@ -284,12 +273,12 @@ def _read_state(document: InspectionDocument) -> StateInventory | None:
         )
         for operator in state.operators
     )
-    every_byte = EveryByte(0, 0, (), ()) if document.deep else None
+    every_byte = model.EveryByte(0, 0, (), ()) if document.deep else None
     not_read = document.not_read
     if not_read is None:  # an earlier ckpt read every byte or none
         stores = (store for operator in state.operators for store in operator.stores)
-        not_read = NotRead(0, 0 if document.deep else sum(store.bytes for store in stores))
-    return StateInventory(
+        not_read = model.NotRead(0, 0 if document.deep else sum(store.bytes for store in stores))
+    return model.StateInventory(
         state.provider,
         state.format_version,
         None,

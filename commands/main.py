@@ -31,34 +31,9 @@ GROUPS = {
 """Commands by heading, in the order of the help page."""
 MODULES = {name: name.replace("-", "_") for names in GROUPS.values() for name in names}
 MODULES |= {name: f"rewrite:{name.replace('-', '_')}" for name in ("merge", "split", "import-state")}
+MODULES["repair-async"] = "repair:repair_async"
 """The module of each command. The command is the function or group of that name, or of the name after the colon."""
 _HEADINGS = {name: heading for heading, names in GROUPS.items() for name in names}
-_MOVED = {
-    ("rewrite", "--into"): "NEW is the second argument: ckpt rewrite CHECKPOINT NEW",
-    ("rewrite", "--combine"): "this is an option of ckpt merge CHECKPOINT CHECKPOINT... NEW",
-    ("rewrite", "--expect"): "use --schema; for several checkpoints, use ckpt merge --expect",
-    ("import-state", "--into"): "NEW is the second argument: ckpt import-state EXPORT NEW --like CHECKPOINT",
-    ("state import", "--into"): "NEW is the second argument: ckpt state import EXPORT NEW --like CHECKPOINT",
-    ("offsets set", "--batch"): "use --expect-batch, which refuses any other batch; --batch is for offsets show",
-    ("offsets import", "--batch"): "it is --expect-batch",
-    ("scan", "--commit-to"): "use a separate command: ckpt offsets commit ROOT... --group PREFIX",
-    ("state keys", "--largest"): "the heaviest keys are shown without this option",
-    ("state keys", "--skew"): "the fullest partitions are shown without this option",
-    ("preflight", "--from"): "it is --from-query",
-    ("evolve", "--from"): "it is --from-query",
-    ("evolve", "--map"): "it is --map-column",
-    ("export-state", "--all"): "it is --all-units",
-    ("export-state", "--count"): "ckpt state count CHECKPOINT counts rows",
-    ("export-state", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
-    ("state export", "--all"): "it is --all-units",
-    ("state export", "--count"): "ckpt state count CHECKPOINT counts rows",
-    ("state export", "--show"): "ckpt state show CHECKPOINT --limit N shows rows",
-    ("", "--storage-option"): "it is --storage-options",
-    ("relocate", "--to-storage-options"): "it only opens CHECKPOINT, even with --to: use --storage-options",
-    ("", "--to-storage-option"): "it is --to-storage-options",
-    ("", "--source-option"): "it is --source-options",
-}
-"""Options that were spelled differently before 0.1.0, each with a hint about the new spelling; "" is any command."""
 _WORDS = {
     r"Value error, ": "",
     r"Input should be greater than or equal to (\S+)": r"it must be at least \1",
@@ -112,7 +87,10 @@ def _print_errors() -> Iterator[None]:
             error.ctx.command_path.partition(" ")[2] if error.ctx else "",
             getattr(error, "option_name", ""),
         )
-        if hint := _MOVED.get((command, option)) or _MOVED.get(("", option)):
+        from .render.book import BOOK  # not at the top: few runs are wrong
+
+        moved = BOOK.content["moved"]
+        if hint := moved.get(f"{command} {option}") or moved.get(option):
             message = f"{message.partition(' (Possible')[0]}: {hint}"
         help_for = f"; see {error.ctx.command_path} --help" if error.ctx else ""
         typer.echo(f"ckpt: {escape_unprintable(mask_secrets(message + help_for))}", err=True)

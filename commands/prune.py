@@ -27,9 +27,6 @@ def prune(
     Examples:
     ckpt prune /cp/orders
     ckpt prune /cp/orders --keep-batches 100 --apply
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     change.run(
         ckpt.prune,

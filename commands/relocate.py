@@ -24,8 +24,5 @@ def relocate(
     Examples:
     ckpt relocate /data/restored/orders
     ckpt relocate /data/restored/orders --to s3a://bucket/orders --apply
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     change.run(ckpt.relocate, RelocationReport, checkpoint, of_plan=("to",), to=to)

@@ -1,4 +1,4 @@
-"""ckpt repair."""
+"""ckpt repair, and ckpt repair-async."""
 
 from typing import Annotated
 
@@ -6,9 +6,10 @@ import typer
 
 import ckpt
 from ckpt.changes.fixes.repair import FixName
+from ckpt.changes.fixes.repair_async import Strategy
 
 from . import change_options, options
-from .render.ways import WaysReport
+from .render.ways import RepairReport, WaysReport
 
 
 def repair(
@@ -30,9 +31,6 @@ def repair(
     Examples:
     ckpt repair /cp/orders
     ckpt repair /cp/orders --choose run-again --accept-replay --apply
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     change.run(
         ckpt.repair,
@@ -43,6 +41,35 @@ def repair(
         query_id=query_id,
         choose=choose,
         leftovers=leftovers,
+        spark=spark or (),
+        sink=sink,
+    )
+
+
+def repair_async(
+    checkpoint: options.CheckpointArg,
+    strategy: Annotated[Strategy, typer.Option(help="How to close the gaps.")] = Strategy.AUTO,
+    spark: options.SparkOption = None,
+    sink: options.SinkOption = None,
+    *,
+    accepted: change_options.AcceptOptions,
+    change: change_options.ChangeOptions,
+) -> None:
+    """Repair gaps of async tracking ("batch 308 doesn't exist").
+
+    Prints a plan; changes nothing without --apply.
+
+    Examples:
+    ckpt repair-async /cp/orders
+    ckpt repair-async /cp/orders --strategy rewind --accept-replay --apply
+    """
+    change.run(
+        ckpt.repair_async,
+        RepairReport,
+        checkpoint,
+        of_plan=("sink",),
+        accepted=accepted,
+        strategy=strategy,
         spark=spark or (),
         sink=sink,
     )

@@ -42,9 +42,6 @@ def rewind(
     Examples:
     ckpt rewind /cp/orders --to-batch 307 --sink s3://bucket/tables/orders
     ckpt rewind /cp/orders --to-time 2026-05-31T07:30Z --from /kept/orders
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     if to_time is not None and to_batch is not None:
         raise UsageError.of("name {--to-batch} or {--to-time}, not both")

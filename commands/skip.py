@@ -16,8 +16,5 @@ def skip(
     Examples:
     ckpt skip /cp/orders
     ckpt skip /cp/orders --sink /tables/orders --apply
-
-    Exit status: 0 nothing to do, or done; 1 there is something to do, or another problem; 2 bad usage; 3 could not do
-    it.
     """
     change.run(ckpt.skip, SkipReport, checkpoint, of_plan=("sink",), sink=sink)

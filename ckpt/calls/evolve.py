@@ -85,7 +85,6 @@ def evolve(
     >>> plan, receipt = ckpt.evolve(old, "memory://evolved", to=query, **more)
     >>> plan.written, plan.batch, plan.verdict.value, [source.change.value for source in plan.sources]
     (True, 9, 'from-now-on', ['same'])
-
     """
     from ckpt.changes.apply import Receipt
     from ckpt.new.carry_over import evolve_checkpoint

@@ -60,7 +60,6 @@ def inspect(
     offsets/30 is missing (asynchronous progress tracking left a gap)
     >>> inspection.sound, inspection.findings[0].finding.diagnosis.code
     (False, 'CKPT201')
-
     """
     mode, releases = parse_choice(Asked, progress, "progress"), parse_releases(spark)
     if source_options and not sources:

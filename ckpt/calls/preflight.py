@@ -76,7 +76,6 @@ def preflight(
     >>> readiness = ckpt.preflight("sample_checkpoints/async-kafka-4.2", spark="4.2")
     >>> readiness.go, readiness.holds[0].code
     (False, 'CKPT201')
-
     """
     of_the_frame = {"expect": expect, "spark": spark, "conf": conf, "source_options": source_options}
     if query is not None and (name := next((name for name, value in of_the_frame.items() if value is not None), None)):
@@ -137,7 +136,6 @@ def describe_query(
     >>> query = ckpt.describe_query(rows.groupBy("value").count(), output_mode="update")
     >>> [operator.name for operator in query.operators], [source.kind for source in query.sources]
     (['stateStoreSave'], ['rate-micro-batch'])
-
     """
     find_pyspark_version("describing a query needs Spark", oldest=Spark.V3_5)
     from ckpt.spark.preflight import describe

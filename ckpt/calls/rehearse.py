@@ -78,7 +78,6 @@ def rehearse(
     >>> tried = ckpt.rehearse("sample_checkpoints/aggregation-hdfs-4.2", to=counts, batches=1, output_mode="update")
     >>> tried.starts, [batch.rows_in for batch in tried.new.batches], tried.new.state[0].changed
     (True, [10], 7)
-
     """
     if batches < 1:
         raise UsageError.of("{--batches} must be at least 1")

@@ -59,7 +59,6 @@ def scan(
     >>> found = ckpt.scan("sample_checkpoints", depth=1)
     >>> found.checkpoints[0].severity, len(found.checkpoints) > 40
     (<Severity.ERROR: 'error'>, True)
-
     """
     return scan_all(
         roots,

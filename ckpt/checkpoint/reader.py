@@ -96,7 +96,6 @@ def open_checkpoint(
 
     >>> ckpt.open_checkpoint("sample_checkpoints/kafka-4.2").commits.latest
     5
-
     """
     uri, options = fspath(checkpoint), storage_options or {}
     storage = open_storage(uri, options)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from ckpt.formats.compression import checksum_of
+from ckpt.formats.compression import CHECKSUM_BITS, SEED, checksum_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +22,6 @@ if FAST or TYPE_CHECKING:
 else:
     xxhash = None
 
-_LZ4_SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED
-_LZ4_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppermost four
 _CASTAGNOLI = 0x82F63B78
 _BITS = 32
 _WORD = 0xFFFFFFFF
@@ -31,7 +29,7 @@ _WORD = 0xFFFFFFFF
 
 def of_lz4_block(data: bytes) -> int:
     """Return the checksum that the header of an LZ4 block records of its decompressed bytes."""
-    return int(xxhash.xxh32_intdigest(data, _LZ4_SEED)) & _LZ4_BITS if FAST else checksum_of(data)
+    return int(xxhash.xxh32_intdigest(data, SEED)) & CHECKSUM_BITS if FAST else checksum_of(data)
 
 
 def crc32c(data: bytes, before: int = 0) -> int:

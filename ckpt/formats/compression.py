@@ -17,8 +17,8 @@ STORED, COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the 
 _LARGEST_BLOCK = 1 << 25  # lz4-java's own limit
 BLOCK = 1 << 15  # spark.io.compression.lz4.blockSize
 _LEVEL = 5  # lower half of the token: 2**(10 + 5) bytes in a block
-_SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED
-_CHECKSUM_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppermost four
+SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED
+CHECKSUM_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppermost four
 _PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 _WORD = 0xFFFFFFFF
 _SNAPPY = b"\x82SNAPPY\x00"
@@ -102,14 +102,14 @@ def checksum_of(data: bytes) -> int:
     first, second, third, fourth, fifth = _PRIMES
     at, end = 0, len(data)
     if end >= 16:
-        lanes = [_SEED + first + second, _SEED + second, _SEED, _SEED - first]
+        lanes = [SEED + first + second, SEED + second, SEED, SEED - first]
         while at <= end - 16:
             pairs = zip(lanes, struct.unpack_from("<4I", data, at), strict=True)
             lanes = [_rotate(lane + word * second & _WORD, 13) * first & _WORD for lane, word in pairs]
             at += 16
         mixed = sum(_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
-        mixed = _SEED + fifth
+        mixed = SEED + fifth
     mixed = mixed + end & _WORD
     while at <= end - 4:
         mixed = _rotate(mixed + struct.unpack_from("<I", data, at)[0] * third & _WORD, 17) * fourth & _WORD
@@ -118,7 +118,7 @@ def checksum_of(data: bytes) -> int:
         mixed = _rotate(mixed + byte * fifth & _WORD, 11) * first & _WORD
     mixed = (mixed ^ mixed >> 15) * second & _WORD
     mixed = (mixed ^ mixed >> 13) * third & _WORD
-    return (mixed ^ mixed >> 16) & _CHECKSUM_BITS
+    return (mixed ^ mixed >> 16) & CHECKSUM_BITS
 
 
 def _rotate(word: int, by: int) -> int:

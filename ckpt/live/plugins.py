@@ -35,7 +35,6 @@ class AskableSource(ABC, Generic[Record]):
         Raises:
             UsageError: An option cannot be used.
             SourceError: The source cannot be reached.
-
         """
 
 

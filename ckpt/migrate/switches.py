@@ -279,26 +279,16 @@ class ProviderMove(Value):
         return {settings.PROVIDER_CLASS: PROVIDER_CLASSES[Provider(self.to)]}
 
 
-_BUFFERS = (Transfer.GOES_ON, "its buffers are loaded; you write the logic of the aggregate functions")
-_SEEN = "its keys can be loaded; you write how their rows are dropped"
-_CARRIES: dict[OperatorFamily, tuple[Transfer, str]] = {
-    OperatorFamily.AGGREGATION: _BUFFERS,
-    OperatorFamily.WINDOWS: _BUFFERS,
-    OperatorFamily.GROUP_STATE: (Transfer.GOES_ON, "state and timeouts are loaded; you move the body of the function"),
-    OperatorFamily.SESSIONS: (
-        Transfer.STATE_ONLY,
-        "its open sessions can be loaded; you write how they merge with new rows",
-    ),
-    OperatorFamily.DEDUPLICATION: (Transfer.STATE_ONLY, _SEEN),
-    OperatorFamily.WITHIN_WATERMARK: (Transfer.STATE_ONLY, f"{_SEEN}, and expiry"),
-    OperatorFamily.JOIN: (
-        Transfer.NONE,
-        "a join takes no initial state, and it is not proven that transformWithState can join like Spark's operator",
-    ),
-    OperatorFamily.TRANSFORM: (Transfer.NONE, "transformWithState keeps its state only in RocksDB"),
+_CARRIES = {
+    OperatorFamily.AGGREGATION: (Transfer.GOES_ON, "carries_buffers"),
+    OperatorFamily.WINDOWS: (Transfer.GOES_ON, "carries_buffers"),
+    OperatorFamily.GROUP_STATE: (Transfer.GOES_ON, "carries_group_state"),
+    OperatorFamily.SESSIONS: (Transfer.STATE_ONLY, "carries_sessions"),
+    OperatorFamily.DEDUPLICATION: (Transfer.STATE_ONLY, "carries_keys"),
+    OperatorFamily.WITHIN_WATERMARK: (Transfer.STATE_ONLY, "carries_keys_and_expiry"),
+    OperatorFamily.JOIN: (Transfer.NONE, "carries_no_join"),
+    OperatorFamily.TRANSFORM: (Transfer.NONE, "carries_rocksdb_only"),
 }
-_ON_HDFS = "in Python only transformWithState takes initial state, and it runs only on RocksDB"
-_ALONE = "a new query takes initial state for one operator, and the others would start empty"
 
 
 def migrate_provider(
@@ -317,7 +307,6 @@ def migrate_provider(
     >>> found = ckpt.migrate_provider("sample_checkpoints/aggregation-hdfs-4.2", to="rocksdb")
     >>> found.outcome.value, [operator.carry.value for operator in found.operators]
     ('possible', ['as-it-is'])
-
     """
     to = parse_choice(ToProvider, to, "to")
     continuation = handoff(checkpoint, storage_options=storage_options)
@@ -369,15 +358,12 @@ def _judge_moves(shapes: list[InitialShape], to: ToProvider) -> Iterator[Operato
         family = family_of(shape)
         carry, why = _CARRIES[family]
         if len(shapes) > 1:
-            carry, why = Transfer.NONE, _ALONE
+            carry, why = Transfer.NONE, "carries_alone"
         elif to is ToProvider.HDFS:
-            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else _ON_HDFS
+            carry, why = Transfer.NONE, why if family is OperatorFamily.TRANSFORM else "carries_on_hdfs"
         elif carry is Transfer.GOES_ON and not shape.keys:
-            carry, why = (
-                Transfer.STATE_ONLY,
-                "it has no grouping key, but transformWithState needs one: choose a constant",
-            )
-        yield OperatorMove(shape.operator, shape.operator_name, family, carry, why)
+            carry, why = Transfer.STATE_ONLY, "carries_no_key"
+        yield OperatorMove(shape.operator, shape.operator_name, family, carry, str(BOOK.text(why)))
 
 
 def _list_steps(move: ProviderMove) -> Iterator[Step]:
@@ -468,7 +454,6 @@ def migrate_real_time(
     >>> move = ckpt.migrate_real_time("sample_checkpoints/kafka-4.2")
     >>> move.outcome.value, [step.words for step in move.steps if step.words]
     ('commit', [('ckpt', 'repair', 'sample_checkpoints/kafka-4.2', '--choose', 'to-real-time', '--apply')])
-
     """
     version = parse_choice(Spark, spark, "spark")
     inspection = inspect(as_checkpoint(checkpoint, storage_options), (version,), Asked.REALTIME)

@@ -7,14 +7,7 @@ from importlib.util import find_spec
 from zlib import crc32
 
 from ckpt.checkpoint.checkpoint import STATE
-from ckpt.formats.sidecars import (
-    BYTES_PER_CHECKSUM,
-    HadoopChecksums,
-    SparkChecksum,
-    hadoop_sidecar_name,
-    parse_hadoop_sidecar,
-    parse_spark_sidecar,
-)
+from ckpt.formats import sidecars
 from ckpt.formats.statefiles import CHECKSUM
 from ckpt.model import Unreadable
 
@@ -45,9 +38,9 @@ class ReadSums:
             return
         sums = self._sums[path] = _Sums() if first else self._sums[path]
         data = sums.rest + piece
-        ends = range(BYTES_PER_CHECKSUM, len(data) + 1, BYTES_PER_CHECKSUM)
-        sums.hadoop.extend(crc32(data[end - BYTES_PER_CHECKSUM : end]) for end in ends)
-        sums.rest = data[len(ends) * BYTES_PER_CHECKSUM :]
+        ends = range(sidecars.BYTES_PER_CHECKSUM, len(data) + 1, sidecars.BYTES_PER_CHECKSUM)
+        sums.hadoop.extend(crc32(data[end - sidecars.BYTES_PER_CHECKSUM : end]) for end in ends)
+        sums.rest = data[len(ends) * sidecars.BYTES_PER_CHECKSUM :]
         sums.size += len(piece)
         if find_spec("google_crc32c") is not None:
             from ckpt.formats.checksums import crc32c
@@ -58,20 +51,20 @@ class ReadSums:
         """Files that one of their checksum files is not of."""
         for path, sums in sorted(self._sums.items()):
             folder, _, name = path.rpartition("/")
-            hidden = self._checksum_files.get(f"{folder}/{hadoop_sidecar_name(name)}")
+            hidden = self._checksum_files.get(f"{folder}/{sidecars.hadoop_sidecar_name(name)}")
             own = self._checksum_files.get(path + CHECKSUM)
-            if _differs(None if hidden is None else parse_hadoop_sidecar(path, hidden), sums) or _differs(
-                None if own is None else parse_spark_sidecar(path, own), sums
+            if _differs(None if hidden is None else sidecars.parse_hadoop_sidecar(path, hidden), sums) or _differs(
+                None if own is None else sidecars.parse_spark_sidecar(path, own), sums
             ):
                 yield path
 
 
-def _differs(recorded: HadoopChecksums | SparkChecksum | Unreadable | None, sums: _Sums) -> bool:
+def _differs(recorded: sidecars.HadoopChecksums | sidecars.SparkChecksum | Unreadable | None, sums: _Sums) -> bool:
     match recorded:
-        case HadoopChecksums(bytes_per_checksum=piece, values=values):
+        case sidecars.HadoopChecksums(bytes_per_checksum=piece, values=values):
             own = sums.hadoop + array("I", [crc32(sums.rest)] if sums.rest else [])
-            return piece == BYTES_PER_CHECKSUM and values != own
-        case SparkChecksum(algorithm="CRC32C", value=value, size=size):
+            return piece == sidecars.BYTES_PER_CHECKSUM and values != own
+        case sidecars.SparkChecksum(algorithm="CRC32C", value=value, size=size):
             return size != sums.size or (sums.spark != 0 and value & 0xFFFFFFFF != sums.spark)
         case _:
             return isinstance(recorded, Unreadable)

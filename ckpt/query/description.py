@@ -193,7 +193,6 @@ class QueryDescription(Value):
         >>> query = ckpt.types.QueryDescription.read("docs/query.json")
         >>> query.spark.value, query.output_mode, [operator.name for operator in query.operators]
         ('4.2', 'update', ['stateStoreSave'])
-
         """
         try:
             text = read_text(path)

@@ -5,79 +5,23 @@ A description keeps these alone, by names in small letters: credentials, rates, 
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 
 from ckpt.formats.types import fields_of
 from ckpt.model import Json
 
-_TIMES, _DATES, _NTZ = "timestamp", "date", "timestamp_ntz"
-_FLOATS = ("float", "double")
 ZONE, PARSER, FORMAT, CORRUPT = "timezone", "timeparserpolicy", "format", "columnnameofcorruptrecord"
 ANSI, CASES = "spark.sql.ansi.enabled", "spark.sql.caseSensitive"
+_FILE = tomllib.loads(files("ckpt.query").joinpath("reader_options.toml").read_text(encoding="utf-8"))
 _DECIDING: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    ZONE: ("", (_TIMES,)),
-    PARSER: ("", (_TIMES, _DATES, _NTZ)),
-    "dateformat": ("", (_DATES,)),
-    "enabledatetimeparsingfallback": ("", (_TIMES, _DATES)),
-    "locale": ("en-us", (_TIMES, _DATES, _NTZ, "decimal")),
-    "nanvalue": ("NaN", _FLOATS),
-    "negativeinf": ("-Inf", _FLOATS),
-    "positiveinf": ("Inf", _FLOATS),
-    "timestampformat": ("", (_TIMES,)),
-    "timestampntzformat": ("", (_NTZ,)),
-    "datetimerebasemode": ("", (_TIMES, _DATES)),
-    "int96rebasemode": ("", (_TIMES,)),
+    name: (default, tuple(types)) for name, (default, *types) in _FILE["values"].items()
 }
 """Options by which values of some types are read: the default, and the types."""
-_OF_ALL: Mapping[str, str] = {
-    FORMAT: "",
-    "mode": "permissive",
-    "allowbackslashescapinganycharacter": "false",
-    "allowcomments": "false",
-    "allownonnumericnumbers": "true",
-    "allownumericleadingzeros": "false",
-    "allowsinglequotes": "true",
-    "allowunquotedcontrolchars": "false",
-    "allowunquotedfieldnames": "false",
-    "attributeprefix": "_",
-    "avroschema": "",
-    "chartoescapequoteescaping": "",
-    "comment": "",
-    "emptyvalue": "",
-    "encoding": "utf-8",
-    "enforceschema": "true",
-    "escape": "\\",
-    "excludeattribute": "false",
-    "header": "false",
-    "ignoreleadingwhitespace": "false",
-    "ignorenamespace": "false",
-    "ignoresurroundingspaces": "true",
-    "ignoretrailingwhitespace": "false",
-    "linesep": "",
-    "multiline": "false",
-    "nullvalue": "",
-    "positionalfieldmatching": "false",
-    "primitivesasstring": "false",
-    "quote": '"',
-    "rowtag": "row",
-    "rowvalidationxsdpath": "",
-    "sep": ",",
-    "treatemptyvaluesasnulls": "false",
-    "unescapedquotehandling": "stop_at_delimiter",
-    "valuetag": "_value",
-    "wholetext": "false",
-}
+_OF_ALL: Mapping[str, str] = _FILE["all"]
 """Options that decide rows and all values, with their defaults."""
-_OF_ROWS: Mapping[str, str] = {
-    "excluderegex": "",
-    "ignorechanges": "false",
-    "ignoredeletes": "false",
-    "kafka.isolation.level": "read_uncommitted",
-    "pathglobfilter": "",
-    "skipchangecommits": "false",
-    "streaming-skip-delete-snapshots": "false",
-    "streaming-skip-overwrite-snapshots": "false",
-}
+_OF_ROWS: Mapping[str, str] = _FILE["rows"]
 """Options that decide which rows come, and no value."""
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 _LEGIBLE = frozenset({"mode", ZONE, PARSER, FORMAT, "locale", "encoding", CORRUPT, "kafka.isolation.level"})

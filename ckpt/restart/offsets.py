@@ -6,25 +6,13 @@ from dataclasses import replace
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_renumbered_entry
+from ckpt.checkpoint.sources import registry
 from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
 from ckpt.checkpoint.sources.kind import LONG
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
-from ckpt.checkpoint.sources.registry import (
-    Offset,
-    advance,
-    counts_anew,
-    decode,
-    decode_like,
-    in_order,
-    indexed,
-    is_of_other_kind,
-    offset_of,
-    offsets_of,
-    source_type,
-)
 from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.book import BOOK
@@ -42,7 +30,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
         for index, source in enumerate(log.sources if log else ()):
             if not source.well_formed:
                 detail = f"the offset of source {index} is {'truncated JSON' if source.cut else 'not JSON'}"
-                others = {type(offset_of(log, index)) for log in start.checkpoint.offsets.records.values()}
+                others = {type(registry.offset_of(log, index)) for log in start.checkpoint.offsets.records.values()}
                 error = None  # Kafka has words of its own for JSON that was cut, others let Jackson's error out
                 if source.cut and KafkaOffset in others:
                     error = messages.CUT_KAFKA_OFFSET
@@ -54,7 +42,7 @@ def malformed_offsets(start: Start) -> Forecast | None:
 
 def exhausted_offsets(start: Start) -> Forecast | None:
     """A new batch of rate-micro-batch counts on from the latest one, up to the end of a long."""
-    for index, offset in enumerate(offsets_of(start.end)) if start.end is not None and start.resumes else ():
+    for index, offset in enumerate(registry.offsets_of(start.end)) if start.end is not None and start.resumes else ():
         if not isinstance(offset, RateMicroBatchOffset):
             continue
         path = f"{OFFSETS}/{start.latest}"
@@ -121,19 +109,19 @@ def doubtful_offsets(start: Start) -> Forecast | None:
     begin, end = start.begin or _find_beginnings(start), start.end
     if begin is None or end is None:
         return None
-    names = {source.name or str(index) for index, source in indexed(begin.sources)}
+    names = {source.name or str(index) for index, source in registry.indexed(begin.sources)}
     added = [source for source in end.sources if source.name not in names]
     if start.left_out and added:
         detail = f"source {added[0].name} is not in batch {start.predecessor}, but {start.left_out[0].name} is"
         return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{start.latest}", detail)
     for index, (old, new) in enumerate(_pair_sources(start, begin, end)):
-        offsets = decode(old.value), decode_like(old.value, new.value)
+        offsets = registry.decode(old.value), registry.decode_like(old.value, new.value)
         doubt = _doubt(index, old, new, *offsets, start)
         if doubt is not None:
             diagnosis, detail = doubt
             before = f"sources/{old.name or index}/0" if start.predecessor is None else f"batch {start.predecessor}"
             detail = f"source {index} {detail} {before}"
-            moved, advice = advance(*offsets), None
+            moved, advice = registry.advance(*offsets), None
             if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
                 detail += f": topic {moved.switched[1]}, but {moved.switched[0]} there"
                 advice = remedies.topic_switch_planned(start.checkpoint, start.predecessor, moved.switched[0])
@@ -166,7 +154,7 @@ def _find_beginnings(start: Start) -> OffsetLog | None:
     initial, end = start.checkpoint.initial_offsets, start.end
     if not initial or end is None or start.latest != 0:
         return None
-    olds = (replace(source, value=initial.get(index)) for index, source in enumerate(in_order(end)))
+    olds = (replace(source, value=initial.get(index)) for index, source in enumerate(registry.in_order(end)))
     return replace(end, sources=tuple(old if old.value is not None else replace(old, text=None) for old in olds))
 
 
@@ -176,9 +164,9 @@ def _pair_sources(start: Start, begin: OffsetLog, end: OffsetLog) -> list[tuple[
     Offset log v2 goes by names (``OffsetMap.toStreamProgress``), whatever the order of its lines.
     """
     if not end.names_sources:
-        return list(zip(in_order(begin), in_order(end), strict=False))
+        return list(zip(registry.in_order(begin), registry.in_order(end), strict=False))
     ends, left_out = {source.name: source for source in end.sources}, {source.name for source in start.left_out}
-    olds = (replace(source, name=source.name or str(index)) for index, source in indexed(begin.sources))
+    olds = (replace(source, name=source.name or str(index)) for index, source in registry.indexed(begin.sources))
     return [(old, ends[old.name]) for old in olds if old.name in ends and old.name not in left_out]
 
 
@@ -192,7 +180,12 @@ def find_sources_left_out(start: Start) -> Iterator[Finding]:
 
 
 def _doubt(
-    index: int, old: SourceOffset, new: SourceOffset, begin: Offset | None, end: Offset | None, start: Start
+    index: int,
+    old: SourceOffset,
+    new: SourceOffset,
+    begin: registry.Offset | None,
+    end: registry.Offset | None,
+    start: Start,
 ) -> tuple[Diagnosis, str] | None:
     if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
         return diagnoses.logs.SOURCES_DIFFER, "has a different name than in"
@@ -202,15 +195,15 @@ def _doubt(
         return diagnoses.logs.SOURCES_DIFFER, "has no offset, but had one in"
     if not (old.well_formed and new.well_formed) or (begin == NO_TOPIC_YET and is_kafka(end)):
         return None
-    if is_of_other_kind(old, new):
-        was, now = map(source_type, (begin, end))
+    if registry.is_of_other_kind(old, new):
+        was, now = map(registry.source_type, (begin, end))
         return diagnoses.logs.OF_OTHER_QUERY, f"is of the kind {now}, but is {was} in"
-    moved = advance(begin, end)
+    moved = registry.advance(begin, end)
     if start.resumes or isinstance(begin, FileOffset):  # which ``source_entries`` judges
         return None
     if moved is not None and moved.switched:
         return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
-    if moved is not None and moved.went_back and not counts_anew(end):
+    if moved is not None and moved.went_back and not registry.counts_anew(end):
         end_or_start = "start in" if start.predecessor is None else "end of"
         return diagnoses.others.OFFSETS_WENT_BACK, f"ends before the {end_or_start}"
     return None
@@ -222,7 +215,7 @@ _KAFKA_BACK = (
 )
 
 
-def _find_beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+def _find_beginning(old: registry.Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
     """Offsets at which topics begin that were created again, and the others go on."""
     assert isinstance(old, KafkaOffset)
     topics: dict[str, dict[str, Json]] = {}
@@ -235,7 +228,7 @@ def _find_beginning(old: Offset | None, recreated: Mapping[str, tuple[int, ...]]
 def source_entries(start: Start) -> Forecast | None:
     """A file source looks up the entries of the latest batch, whether it is run again or not (``getBatch``)."""
     for source_log in file_source_logs(start.checkpoint.listing, start.end) if start.end else ():
-        first, last = (entry_at(offset_of(log, source_log.source)) for log in (start.begin, start.end))
+        first, last = (entry_at(registry.offset_of(log, source_log.source)) for log in (start.begin, start.end))
         if last - first > MOST_BATCHES:
             continue
         missing = [entry for entry in range(first + 1, last + 1) if entry not in source_log.entries]
@@ -289,6 +282,6 @@ def _find_lost_log(start: Start, log: FileSourceLog, last: int) -> Finding | Non
 def find_skipping_logs(start: Start) -> Iterator[Finding]:
     """Find logs of file sources that lack newest entries: the files in the next ones are not read, or fail a batch."""
     for log in file_source_logs(start.checkpoint.listing, start.end) if start.end else ():
-        finding = _find_lost_log(start, log, entry_at(offset_of(start.end, log.source)))
+        finding = _find_lost_log(start, log, entry_at(registry.offset_of(start.end, log.source)))
         if finding is not None:
             yield finding

@@ -54,7 +54,6 @@ def read_state(
 
     >>> ckpt.read_state("sample_checkpoints/aggregation-hdfs-4.2", session=spark).columns
     ['key_key', 'value_count', 'value_sum']
-
     """
     if is_connect(session):
         how = {"batch": batch, "shape": _check_shape(shape), "partition_id": partition_id, **part}
@@ -102,7 +101,6 @@ def read_changes(
 
     >>> ckpt.read_changes("sample_checkpoints/aggregation-hdfs-4.2", session=spark, first=8, last=9).columns[:2]
     ['batch_id', 'change_type']
-
     """
     instead = words(
         "{diff} compares two batches without Spark; changes are read in {session}",
@@ -146,7 +144,6 @@ def read_initial_state(
 
     >>> ckpt.read_initial_state("sample_checkpoints/aggregation-hdfs-4.2", session=spark).columns
     ['key', 'count', 'sum']
-
     """
     if is_connect(session):
         how = {"batch": batch, "shape": Shape.INITIAL_STATE, "operator": operator}

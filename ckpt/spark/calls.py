@@ -54,7 +54,6 @@ def export_state(
     >>> export = ckpt.export_state("sample_checkpoints/join-hdfs-3.5", side="left", plan=True)
     >>> [column.name for column in export.parts[0].columns.kept][:2]
     ['key_field0', 'value_left_time']
-
     """
     request = checkpoint if isinstance(checkpoint, ExportRequest) else ExportRequest(fspath(checkpoint))
     request = replace(request, **cast("dict[str, Any]", options))
@@ -146,7 +145,6 @@ def migrate_transform_with_state(
     >>> sample = "sample_checkpoints/aggregation-rocksdb-4.2"
     >>> ckpt.migrate_transform_with_state(sample, to="new-query", plan=True).plan.time_mode.value
     'None'
-
     """
     uri, kind = fspath(checkpoint), parse_choice(Format, format, "format")
     folder = choose_target(to, None, kind, Mode.ERROR, uri)
@@ -199,7 +197,6 @@ def migrate_changelog(
     ('ready', ['true'])
     >>> ckpt.migrate_changelog("sample_checkpoints/aggregation-rocksdb-4.2", to="on", verify=True).outcome.value
     'not-yet'
-
     """
     switch = switch_changelog(fspath(checkpoint), parse_choice(Changelog, to, "to"), storage_options, verify=verify)
     if files_only or switch.outcome is not SwitchOutcome.SWITCHED:

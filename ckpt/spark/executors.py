@@ -45,7 +45,6 @@ class Executors:
     >>> old = "sample_checkpoints/aggregation-hdfs-4.2"
     >>> ckpt.rewrite(old, "memory://on-spark", partitions=5, plan=True, engine=executors).new.partitions
     5
-
     """
 
     session: Session = ANY

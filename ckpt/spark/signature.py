@@ -14,15 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from ckpt.model import Json
-from ckpt.query.description import (
-    DescribedAggregate,
-    DescribedBuffer,
-    DescribedExpression,
-    DescribedJoin,
-    DescribedOperator,
-    DescribedSide,
-    DescribedWatermark,
-)
+from ckpt.query import description
 from ckpt.query.reader_options import ANSI, digest
 from ckpt.spark.planning import Planner
 from ckpt.spark.terms import (
@@ -100,8 +92,8 @@ class _Rows:
 class Signature:
     """The operators of a plan by their ids, without their stores, and its watermarks."""
 
-    operators: Mapping[int, DescribedOperator]
-    watermarks: tuple[DescribedWatermark, ...] | None
+    operators: Mapping[int, description.DescribedOperator]
+    watermarks: tuple[description.DescribedWatermark, ...] | None
     infers: bool = False  # there are conditions that may be none of the query
 
 
@@ -133,7 +125,7 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
         reader.read(root)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration, Py4JError, RecursionError):
         writers = filter(planner.state_writer.isInstance, objects)
-        return Signature({_find_id(node): DescribedOperator(node.shortName()) for node in writers}, None)
+        return Signature({_find_id(node): description.DescribedOperator(node.shortName()) for node in writers}, None)
     watermarks = sorted({*reader.watermarks}, key=lambda watermark: (watermark.column, watermark.delay_ms))
     return Signature(reader.operators, tuple(watermarks), reader.infers)
 
@@ -169,8 +161,8 @@ class _Reader:
     """Reads a plan from its leaves up."""
 
     def __init__(self, planner: Planner) -> None:
-        self.operators: dict[int, DescribedOperator] = {}
-        self.watermarks: list[DescribedWatermark] = []
+        self.operators: dict[int, description.DescribedOperator] = {}
+        self.watermarks: list[description.DescribedWatermark] = []
         self.infers = False
         self._planner = planner
         self._expressions = planner.expressions
@@ -264,7 +256,7 @@ class _Reader:
                 return rows.narrow(Term("mapPartitions?"))
             case "EventTimeWatermarkExec":
                 column = read_term(fields["eventTime"], rows.columns).text
-                self.watermarks.append(DescribedWatermark(column, int(node.java.delayMs())))
+                self.watermarks.append(description.DescribedWatermark(column, int(node.java.delayMs())))
             case kind if kind.endswith("EvalPythonExec"):
                 functions = read_terms(fields["udfs"], rows.columns)
                 results = dict(zip(map(id_of, fields["resultAttrs"]), functions, strict=True))
@@ -283,9 +275,9 @@ class _Reader:
             return "Join" in node.kind or node.kind == "CartesianProductExec"
         return any(part in node.kind for part in (*_BETWEEN, "EvalPython", "MapIn"))
 
-    def _read_operator(self, node: _Node, inputs: list[_Rows]) -> DescribedOperator:
+    def _read_operator(self, node: _Node, inputs: list[_Rows]) -> description.DescribedOperator:
         fields, rows = node.fields, inputs[0]
-        operator = DescribedOperator(
+        operator = description.DescribedOperator(
             node.java.shortName(),
             filters=tuple(sorted(text for each in inputs for text in each.filters)),
             conditions=tuple(drop_implied([term for each in inputs for term in each.conditions])),
@@ -301,7 +293,9 @@ class _Reader:
         keys = fields.get("keyExpressions") or fields.get("groupingAttributes")
         return replace(operator, keys=_describe_expressions(keys, rows.columns)) if keys is not None else operator
 
-    def _read_aggregation(self, node: _Node, rows: _Rows, operator: DescribedOperator) -> DescribedOperator:
+    def _read_aggregation(
+        self, node: _Node, rows: _Rows, operator: description.DescribedOperator
+    ) -> description.DescribedOperator:
         partial = _find_first_step(node)
         keys = read_terms(partial.fields["groupingExpressions"], rows.columns)
         functions = partial.java.aggregateExpressions()
@@ -309,7 +303,7 @@ class _Reader:
             operator,
             keys=_describe_expressions(partial.fields["groupingExpressions"], rows.columns),
             aggregates=tuple(
-                DescribedAggregate(
+                description.DescribedAggregate(
                     str(nodes[1]["class"]).rpartition(".")[2],
                     read_term(nodes[1:], rows.columns).text,  # without what ``AggregateExpression`` adds to it
                     nodes[0]["isDistinct"] is True,
@@ -328,21 +322,21 @@ class _Reader:
             gap=next((key.gap for key in keys if key.gap is not None), None),
         )
 
-    def _read_join(self, node: _Node, left: _Rows, right: _Rows) -> DescribedJoin:
+    def _read_join(self, node: _Node, left: _Rows, right: _Rows) -> description.DescribedJoin:
         fields, condition = node.fields, None
         with suppress(Py4JError):
             full = node.java.condition().full()
             if full.isDefined():
                 condition = read_term(json.loads(full.get().toJSON()), {**left.columns, **right.columns}).text
         sides = (_describe_side(fields["leftKeys"], left), _describe_side(fields["rightKeys"], right))
-        return DescribedJoin(read_object(fields["joinType"]), *sides, condition)
+        return description.DescribedJoin(read_object(fields["joinType"]), *sides, condition)
 
-    def _read_buffers(self, function: Any) -> tuple[DescribedBuffer, ...]:
+    def _read_buffers(self, function: Any) -> tuple[description.DescribedBuffer, ...]:
         """The columns of state of a function, with their values before the first row as Spark computes them."""
         columns = json.loads(function.aggBufferSchema().json())["fields"]
         values = self._list_empty_values(function, len(columns))
         return tuple(
-            DescribedBuffer(column["name"], column["type"], column["nullable"], *value)
+            description.DescribedBuffer(column["name"], column["type"], column["nullable"], *value)
             for column, value in zip(columns, values, strict=True)
         )
 
@@ -449,17 +443,17 @@ def _find_first_step(node: _Node) -> _Node:
     return first
 
 
-def _describe_side(keys: Any, rows: _Rows) -> DescribedSide:
-    columns = tuple(DescribedExpression(term.text, term.type) for term in rows.columns.values())
-    return DescribedSide(rows.sources, _describe_expressions(keys, rows.columns), columns)
+def _describe_side(keys: Any, rows: _Rows) -> description.DescribedSide:
+    columns = tuple(description.DescribedExpression(term.text, term.type) for term in rows.columns.values())
+    return description.DescribedSide(rows.sources, _describe_expressions(keys, rows.columns), columns)
 
 
-def _describe_expressions(lists: Any, columns: Columns) -> tuple[DescribedExpression, ...]:
+def _describe_expressions(lists: Any, columns: Columns) -> tuple[description.DescribedExpression, ...]:
     expressions = []
     for nodes in lists:
         term = read_term(nodes, columns)
         name = None if term.kind == "Literal" else _keep_name(nodes[0].get("name"))
-        expressions.append(DescribedExpression(term.text, nodes[0].get("dataType", term.type), name))
+        expressions.append(description.DescribedExpression(term.text, nodes[0].get("dataType", term.type), name))
     return tuple(expressions)
 
 

@@ -51,23 +51,9 @@ _HIDDEN = frozenset(
 """Expressions whose JSON leaves out what they compute, besides user-defined functions."""
 _UNSPOKEN = frozenset(
     {
-        "class",
-        "num-children",
-        "ansiEnabled",
-        "evalMode",
-        "evalType",
-        "failOnError",
-        "inputAggBufferOffset",
-        "mutableAggBufferOffset",
-        "nullOnOverflow",
-        "name",
-        "options",
-        "timeParserPolicy",
-        "timeZoneId",
-        "tries",
-        "udfDeterministic",
-        "nullable",
-        "randomSeed",
+        *("class", "num-children", "ansiEnabled", "evalMode", "evalType", "failOnError", "inputAggBufferOffset"),
+        *("mutableAggBufferOffset", "nullOnOverflow", "name", "options", "timeParserPolicy", "timeZoneId", "tries"),
+        *("udfDeterministic", "nullable", "randomSeed"),
     }
 )
 """Parameters that follow from settings or places in a plan, that it makes up, or that are spelled apart."""

@@ -50,7 +50,6 @@ def sql(
 
     >>> ckpt.sql("SELECT max(batch) AS newest FROM batches WHERE committed", "sample_checkpoints/kafka-4.2").rows
     ({'newest': 5},)
-
     """
     connection = connect(*roots, storage_options=storage_options, depth=depth)
     return read_answer(connection, run_sql(connection, statement))

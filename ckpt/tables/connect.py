@@ -103,7 +103,6 @@ def connect(
     >>> connection = ckpt.connect("sample_checkpoints/kafka-4.2")
     >>> connection.execute("SELECT partition, end_offset FROM offsets WHERE batch = 5 ORDER BY ALL").fetchall()
     [(0, 51), (1, 49)]
-
     """
     if depth is not None and depth < 0:
         raise UsageError.of("{--depth} must be at least 0")
@@ -141,7 +140,6 @@ def run_sql(connection: "duckdb.DuckDBPyConnection", statement: str) -> "duckdb.
     >>> question = "SELECT value_count FROM state('aggregation-hdfs-4.2', batch := 9) WHERE key_key = 3"
     >>> ckpt.run_sql(connection, question).fetchall()
     [(14,)]
-
     """
     duckdb, session = import_duckdb(_PURPOSE), find_session(connection)
     if not _is_question(_extract(connection, statement)) and not _is_question(

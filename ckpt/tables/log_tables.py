@@ -1,13 +1,15 @@
-"""The tables of ``ckpt sql``, one declaration each: name, columns, and the rows of one checkpoint.
+"""The tables of ``ckpt sql``: the rows of one checkpoint in each. Their names and columns are in ``tables.toml``.
 
 ``Needs`` says how much of a checkpoint is read for a table. Times are in UTC. Texts have their secrets masked, so that
 no function of SQL gets at them.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib.resources import files
 from typing import Any
 
 import pyarrow as pa
@@ -31,8 +33,7 @@ from ckpt.texts import mask_json, mask_secrets
 
 _LARGEST = 2**63 - 1
 _YEAR_10000_MS = 253_402_300_800_000
-_TEXT, _LONG, _INT, _YES = pa.string(), pa.int64(), pa.int32(), pa.bool_()
-_TIME, _TEXTS, _LONGS = pa.timestamp("us"), pa.list_(pa.string()), pa.list_(pa.int64())
+_LONG, _INT, _TIME = pa.int64(), pa.int32(), pa.timestamp("us")
 
 
 class Needs(Enum):
@@ -69,7 +70,7 @@ class TableDeclaration:
     @property
     def columns(self) -> tuple[TableColumn, ...]:
         """All columns."""
-        return (TableColumn("checkpoint", _TEXT, "URI of the checkpoint"), *self.own)
+        return (TableColumn("checkpoint", pa.string(), "URI of the checkpoint"), *self.own)
 
     @property
     def schema(self) -> Any:
@@ -236,186 +237,34 @@ def _state_files(listing: Listing) -> Iterator[Row]:
                         yield operator.id, partition, store, kind, version, unique_id, path, info.size, info.mtime_ms
 
 
-def _declare(
-    name: str, meaning: str, needs: Needs, rows: Callable[[Any], Iterable[Row]], /, **columns: tuple[Any, str]
-) -> TableDeclaration:
-    own = tuple(TableColumn(column, kind, text) for column, (kind, text) in columns.items())
-    return TableDeclaration(name, meaning, needs, own, rows)
-
-
-_BATCH = (_LONG, "id of the batch")
-_WHY = (_TEXT, "why its file cannot be read; NULL if it can")
-_OPERATOR, _STORE = (_INT, "id of the operator"), (_TEXT, "name of the store; `default` except for joins")
-
-TABLES: Mapping[str, TableDeclaration] = {
-    table.name: table
-    for table in (
-        _declare(
-            "checkpoints",
-            "one row for each checkpoint, including unreadable checkpoints",
-            Needs.INSPECTION,
-            _checkpoints,
-            name=(_TEXT, "its last folders"),
-            query_id=(_TEXT, "from `metadata`"),
-            kind=(_TEXT, "micro-batch, continuous or empty"),
-            verdict=(_TEXT, "the verdict of `ckpt inspect`"),
-            outcome=(_TEXT, "the worst outcome in the forecasts that decide the verdict"),
-            severity=(_TEXT, "of the worst finding: note, warning, error; NULL: none"),
-            codes=(_TEXTS, "of warnings and errors, worst first"),
-            stateful=(_YES, "whether the query is stateful; NULL: unknown"),
-            latest_batch=(_LONG, "the newest planned batch"),
-            latest_at=(_TIME, "when it was planned"),
-            committed_batch=(_LONG, "the newest committed batch"),
-            uncommitted=(_LONG, "planned batches without a commit"),
-            files=(_LONG, "all files"),
-            bytes=(_LONG, "of all files"),
-            state_bytes=(_LONG, "of state files; NULL: it has no state"),
-            replay_files=(_LONG, "deltas and changelogs that the next start replays"),
-            deletable=(_LONG, "bytes that no restart needs"),
-            error=(_TEXT, "why it cannot be read; NULL if it can"),
-        ),
-        _declare(
-            "batches",
-            "one row for each batch with a file in `offsets/` or `commits/`",
-            Needs.LOGS,
-            _batches,
-            batch=_BATCH,
-            planned=(_YES, "it has a file in `offsets/`"),
-            committed=(_YES, "it has a file in `commits/`"),
-            skipped=(_YES, "`ckpt skip` committed it without its rows"),
-            planned_at=(_TIME, "when it was planned"),
-            watermark=(_TIME, "of event time when it was planned; NULL: none yet"),
-            unreadable=_WHY,
-        ),
-        _declare(
-            "offsets",
-            "one row for each batch, source and topic partition or table",
-            Needs.LOGS,
-            _offsets,
-            batch=_BATCH,
-            committed=(_YES, "the batch has a file in `commits/`"),
-            source=(_INT, "number of the source"),
-            source_name=(_TEXT, "offset log v2 names sources"),
-            type=(_TEXT, "of the source: kafka, delta, file, rate ..."),
-            topic=(_TEXT, "for Kafka: the topic; for Delta: the table id"),
-            partition=(_INT, "for Kafka: the partition"),
-            start_offset=(
-                _LONG,
-                "where it begins: the end of the previous batch; NULL: no file says so, or the partition is new",
-            ),
-            end_offset=(
-                _LONG,
-                "where it ends. Kafka: the next offset; Delta: the version, which the batch has not read if "
-                "`offset` has index -1; Iceberg: the snapshot id; files: the "
-                "entry of the log; NULL: only `offset` says so",
-            ),
-            offset=(_TEXT, "the whole offset of the source, as JSON"),
-        ),
-        _declare(
-            "commits",
-            "one row for each file in `commits/`",
-            Needs.LOGS,
-            _commits,
-            batch=_BATCH,
-            planned=(_YES, "the batch has a file in `offsets/`"),
-            committed_at=(_TIME, "when the file was written, as the storage says"),
-            version=(_INT, "of the commit log"),
-            next_watermark=(_TIME, "the watermark of the next batch"),
-            sinks=(_TEXTS, "names of the sinks in commit log v3"),
-            unreadable=_WHY,
-        ),
-        _declare(
-            "sources",
-            "one row for each source in the newest offsets",
-            Needs.LOGS,
-            _sources,
-            source=(_INT, "number of the source"),
-            name=(_TEXT, "offset log v2 names sources"),
-            type=(_TEXT, "kafka, delta, file, rate ..."),
-            batch=(_LONG, "the newest planned batch"),
-            topics=(_TEXTS, "those in the offset"),
-            offset=(_TEXT, "at the end of that batch, as JSON"),
-        ),
-        _declare(
-            "settings",
-            "one row for each setting that the newest offsets record",
-            Needs.LOGS,
-            _settings,
-            name=(_TEXT, "as Spark calls it"),
-            value=(_TEXT, "as recorded"),
-            batch=(_LONG, "the newest planned batch"),
-        ),
-        _declare(
-            "forecasts",
-            "one row for each Spark version and kind of start, as forecast by `ckpt inspect`",
-            Needs.INSPECTION,
-            _forecasts,
-            spark=(_TEXT, "version"),
-            progress=(_TEXT, "sync, async, realtime, continuous"),
-            outcome=(_TEXT, "as in `restart[].outcome` of `ckpt inspect -o json`"),
-            batch=(_LONG, "the first batch that runs, or would run"),
-            reexecutes=(_YES, "whether it was already planned"),
-            error=(_TEXT, "words of Spark's message"),
-            never_run=(_LONGS, "planned batches that no start will run"),
-            codes=(_TEXTS, "findings that explain it"),
-            counted=(_YES, "the verdict depends on it"),
-        ),
-        _declare(
-            "findings",
-            "one row for each finding",
-            Needs.INSPECTION,
-            _findings,
-            code=(_TEXT, "such as CKPT201"),
-            name=(_TEXT, "of the diagnosis"),
-            severity=(_TEXT, "note, warning, error"),
-            path=(_TEXT, "relative to the checkpoint"),
-            detail=(_TEXT, "the facts in this checkpoint"),
-            meaning=(_TEXT, "of the diagnosis"),
-            remedy=(_TEXT, "NULL: nothing needs to be done"),
-        ),
-        _declare(
-            "operators",
-            "one row for each stateful operator",
-            Needs.INSPECTION,
-            _operators,
-            operator=_OPERATOR,
-            name=(_TEXT, "as Spark 4.0 and later record it"),
-            stores=(_TEXTS, "names of its stores"),
-            variables=(_TEXTS, "of transformWithState"),
-            bytes=(_LONG, "of its state files"),
-        ),
-        _declare(
-            "stores",
-            "one row for each state store, with all its partitions combined",
-            Needs.INSPECTION,
-            _stores,
-            operator=_OPERATOR,
-            store=_STORE,
-            provider=(_TEXT, "hdfs, rocksdb, unknown"),
-            format_version=(_INT, "state store checkpoint format"),
-            partitions=(_INT, "those that have a folder"),
-            expected_partitions=(_INT, "as recorded"),
-            bytes=(_LONG, "of its state files"),
-            keys=(_LONG, "NULL: not every partition records it (`ckpt state count` counts them)"),
-            changelog=(_YES, "RocksDB: it has changelog files"),
-            replay_versions=(_LONG, "files that the slowest partition replays at the next start"),
-            oldest_batch=(_LONG, "the oldest batch whose state can be loaded, judging by names and ends of files"),
-            newest_batch=(_LONG, "the newest"),
-        ),
-        _declare(
-            "state_files",
-            "one row for each state file, from the listing; the files are not opened",
-            Needs.NAMES,
-            _state_files,
-            operator=_OPERATOR,
-            partition=(_INT, "id of the partition"),
-            store=_STORE,
-            kind=(_TEXT, "delta, snapshot, changelog, zip, sst"),
-            version=(_LONG, "of the store: that of batch B is B + 1; NULL for SST files"),
-            unique_id=(_TEXT, "state store checkpoint format 2"),
-            path=(_TEXT, "relative to the checkpoint"),
-            bytes=(_LONG, "its size"),
-            modified_at=(_TIME, "when it was written, as the storage says"),
-        ),
-    )
+_ROWS: Mapping[str, Callable[[Any], Iterable[Row]]] = {
+    "checkpoints": _checkpoints,
+    "batches": _batches,
+    "offsets": _offsets,
+    "commits": _commits,
+    "sources": _sources,
+    "settings": _settings,
+    "forecasts": _forecasts,
+    "findings": _findings,
+    "operators": _operators,
+    "stores": _stores,
+    "state_files": _state_files,
 }
+_TYPES = {
+    "text": pa.string(),
+    "long": _LONG,
+    "int": _INT,
+    "yes": pa.bool_(),
+    "time": _TIME,
+    "texts": pa.list_(pa.string()),
+    "longs": pa.list_(_LONG),
+}
+
+
+def _declare(name: str, needs: str, meaning: str, columns: Mapping[str, Sequence[str]]) -> TableDeclaration:
+    own = tuple(TableColumn(column, _TYPES[kind], text) for column, (kind, text) in columns.items())
+    return TableDeclaration(name, meaning, Needs(needs), own, _ROWS[name])
+
+
+_FILE = files("ckpt.tables").joinpath("tables.toml").read_text(encoding="utf-8")
+TABLES = {name: _declare(name, **table) for name, table in tomllib.loads(_FILE).items()}

@@ -15,22 +15,7 @@ from ckpt.restart.findings import Forecast
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from .blocks import (
-    Block,
-    Heading,
-    Headline,
-    Item,
-    Line,
-    Next,
-    Page,
-    Table,
-    Tone,
-    more,
-    page_of,
-    show_call,
-    show_outcome,
-    show_warnings,
-)
+from . import blocks
 from .book import BOOK
 from .change_keys import ReceiptKeys
 from .document import Document
@@ -85,7 +70,7 @@ class ChangeReport(Report[Planned]):
         """Fact about all steps."""
         return ""
 
-    def own_part(self) -> Iterator[Block]:
+    def own_part(self) -> Iterator[blocks.Block]:
         """A part of the page that no other command has."""
         yield from ()
 
@@ -106,13 +91,13 @@ class ChangeReport(Report[Planned]):
         """Name what a person does elsewhere before the plan is applied."""
         return ()
 
-    def next_if_nothing(self) -> Iterator[Block]:
+    def next_if_nothing(self) -> Iterator[blocks.Block]:
         """Advise what ``ckpt inspect`` does, where nothing is to be done."""
         return show_next(self.plan.inspection)
 
-    def next_if_refused(self) -> Iterator[Block]:
+    def next_if_refused(self) -> Iterator[blocks.Block]:
         """Advise what helps where there is no plan, though one is needed."""
-        return iter((Next(self.plan.instead.steps),)) if self.plan.instead else self.show_look()
+        return iter((blocks.Next(self.plan.instead.steps),)) if self.plan.instead else self.show_look()
 
     @property
     def exit(self) -> Exit:
@@ -136,12 +121,12 @@ class ChangeReport(Report[Planned]):
             undone=receipt.undone,
         )
 
-    def page(self) -> Page:
+    def page(self) -> blocks.Page:
         receipt = self.receipt
         if receipt.problem and receipt.backup is None and self.plan.steps:
-            return page_of(self._show_headline(()), self._show_next())
-        after = [step for block in self._show_next() if isinstance(block, Next) for step in block.steps]
-        return page_of(
+            return blocks.page_of(self._show_headline(()), self._show_next())
+        after = [step for block in self._show_next() if isinstance(block, blocks.Next) for step in block.steps]
+        return blocks.page_of(
             self._show_headline(after),
             show_title(self.plan.inspection),
             self.forecasts(),
@@ -195,16 +180,18 @@ class ChangeReport(Report[Planned]):
             apply=True,
         )
 
-    def _show_headline(self, steps: Iterable[Step]) -> Iterator[Block]:
+    def _show_headline(self, steps: Iterable[Step]) -> Iterator[blocks.Block]:
         """Trouble, a plan that waits, or success; what is wrong now, and the command of the first step."""
         plan, receipt = self.plan, self.receipt
         if self._refusal is not None or not (plan.steps or plan.sound):
-            tone = Tone.ERROR
+            tone = blocks.Tone.ERROR
         else:
-            tone = Tone.WARNING if plan.steps and not receipt.applied else Tone.GOOD
+            tone = blocks.Tone.WARNING if plan.steps and not receipt.applied else blocks.Tone.GOOD
         cause = None if self.changed else plan.inspection.cause
         label = "Cause" if plan.steps or self._refusal is not None else "Another problem"
-        yield from show_outcome(self._describe_outcome(), tone, steps, f"{label}: {cause.words}" if cause else "")
+        yield from blocks.show_outcome(
+            self._describe_outcome(), tone, steps, f"{label}: {cause.words}" if cause else ""
+        )
 
     def _describe_outcome(self) -> str:
         if self._refusal is not None:
@@ -220,42 +207,42 @@ class ChangeReport(Report[Planned]):
             f"A PLAN, nothing is changed yet: {self.planned.format(report=self)}" if self.plan.steps else self.nothing()
         )
 
-    def forecasts(self) -> Iterator[Block]:
+    def forecasts(self) -> Iterator[blocks.Block]:
         """Forecasts without the steps, and with them; once an undo is done, the other way round."""
         if not self._after:
             yield forecast_cases([f for f in self.plan.before if f.progress in self.modes])
             return
         names = ("Before", "Now") if self.changed else ("Now", "After")
         for name, forecasts in zip(names, (self.plan.before, self._after), strict=True):
-            yield Heading(name)
+            yield blocks.Heading(name)
             yield forecast_cases([f for f in forecasts if f.progress is not Progress.ASYNC])
 
-    def steps(self) -> Iterator[Block]:
+    def steps(self) -> Iterator[blocks.Block]:
         """Steps with their files."""
         steps = self.plan.steps
         if not steps:
             return
-        yield Heading("Done" if self.changed else "Steps", self.about_steps())
-        yield Table(tuple(map(_tabulate_step, steps[:_STEPS])))
-        yield from more(len(steps) - _STEPS)
+        yield blocks.Heading("Done" if self.changed else "Steps", self.about_steps())
+        yield blocks.Table(tuple(map(_tabulate_step, steps[:_STEPS])))
+        yield from blocks.more(len(steps) - _STEPS)
 
-    def _show_read_again(self) -> Iterator[Block]:
+    def _show_read_again(self) -> Iterator[blocks.Block]:
         replays = self.plan.replay
         if replays is None or not self.plan.steps:
             return
-        yield Heading("Replayed rows", "those that the log records" if replays else "none that the log records")
+        yield blocks.Heading("Replayed rows", "those that the log records" if replays else "none that the log records")
         for replay in replays:
             finished = "   may include rows of finished batches" if replay.finished else ""
-            yield Line(f"  batch {replay.batch}{finished}")
+            yield blocks.Line(f"  batch {replay.batch}{finished}")
             yield from show_ranges(replay.sources)
 
-    def _show_warnings(self) -> Iterator[Block]:
+    def _show_warnings(self) -> Iterator[blocks.Block]:
         """Warnings, none after an undo. The first one, to stop the query, is too late once the plan is applied."""
         shown = self.plan.notices[1:] if self.receipt.applied else self.plan.notices
         if not self.receipt.undone:
-            yield from show_warnings(shown)
+            yield from blocks.show_warnings(shown)
 
-    def _show_next(self) -> Iterator[Block]:
+    def _show_next(self) -> Iterator[blocks.Block]:
         """Advise what comes after a plan, a change or a refusal."""
         plan, receipt = self.plan, self.receipt
         undo = call(plan.name, plan.root, undo=receipt.backup or "")
@@ -268,12 +255,12 @@ class ChangeReport(Report[Planned]):
             first, *others = start.steps
             back = words("Undo the {change} before you start the query.", change=self.change)
             undoing = run(undo, back, writes=True)
-            yield Next((first.or_(undoing), *others))
+            yield blocks.Next((first.or_(undoing), *others))
         elif half_done:
-            yield from show_call(undo, words("Undo the changes."), writes=True)
+            yield from blocks.show_call(undo, words("Undo the changes."), writes=True)
         elif plan.steps and not receipt.undone:
             before, apply = (self.stop, *self.first()), words("Apply this plan.")
-            yield Next((run(self._repeated, apply, rows=self.rows, writes=True, before=before),))
+            yield blocks.Next((run(self._repeated, apply, rows=self.rows, writes=True, before=before),))
         elif plan.refused:
             yield from self.next_if_refused()
         elif plan.needed or receipt.problem or receipt.undone:
@@ -281,9 +268,9 @@ class ChangeReport(Report[Planned]):
         else:
             yield from self.next_if_nothing()
 
-    def show_look(self) -> Iterator[Block]:
+    def show_look(self) -> Iterator[blocks.Block]:
         """Advise to look at the checkpoint as it is."""
-        return show_call(self.look, words("Check the checkpoint's current state."))
+        return blocks.show_call(self.look, words("Check the checkpoint's current state."))
 
 
 class ReceiptReport(Report[Receipt]):
@@ -291,17 +278,17 @@ class ReceiptReport(Report[Receipt]):
 
     keys = ReceiptKeys
 
-    def page(self) -> Page:
+    def page(self) -> blocks.Page:
         receipt = self.record
         if receipt.problem:
             restored = ", and everything is restored" if receipt.undone else ""
-            head = Headline(f"NOT DONE{restored}: {receipt.problem}", Tone.ERROR)
+            head = blocks.Headline(f"NOT DONE{restored}: {receipt.problem}", blocks.Tone.ERROR)
         elif receipt.applied:
-            head = Headline("DONE", Tone.GOOD)
+            head = blocks.Headline("DONE", blocks.Tone.GOOD)
         else:
-            head = Headline("UNDONE" if receipt.undone else "NOTHING WAS CHANGED", Tone.NOTE)
+            head = blocks.Headline("UNDONE" if receipt.undone else "NOTHING WAS CHANGED", blocks.Tone.NOTE)
         kept = words("the backup, for {--undo}: {backup}", backup=receipt.backup or "")
-        return page_of([head, *([Item(kept)] if receipt.backup else [])])
+        return blocks.page_of([head, *([blocks.Item(kept)] if receipt.backup else [])])
 
 
 def start_anew(plan: ChangePlan, rows: RowsEffect) -> Advice:

@@ -16,14 +16,11 @@ from .keys import Keys, Sentences, key_types, of
 
 class _OldFile(Keys):
     bytes: Annotated[int, of("size")]
-    sha256: Annotated[
-        str | None,
-        "SHA-256 of the content, in hexadecimal; null if the plan only removes the file, and so need not read it",
-    ]
+    sha256: str | None
 
 
 class _File(_OldFile):
-    sha256: Annotated[str, "SHA-256 of the content, in hexadecimal"]
+    sha256: str
 
 
 def _count_bytes(step: FileStep) -> int:
@@ -35,19 +32,17 @@ class StepKeys(Keys):
     """One step of a plan."""
 
     action: FileAction
-    path: Annotated[str, "relative to the checkpoint"]
-    bytes: Annotated[int, "of the content written or removed", _count_bytes]
-    from_: Annotated[str | None, "the file of this checkpoint that content is copied from", of("source")]
-    before: Annotated[
-        _OldFile | None, "the file before the step; null if none", lambda step: FileContent.of(step.before)
-    ]
-    after: Annotated[_File | None, "the file after the step; null if removed", lambda step: FileContent.of(step.after)]
+    path: str
+    bytes: Annotated[int, _count_bytes]
+    from_: Annotated[str | None, of("source")]
+    before: Annotated[_OldFile | None, lambda step: FileContent.of(step.before)]
+    after: Annotated[_File | None, lambda step: FileContent.of(step.after)]
 
 
 class WritingStepKeys(StepKeys):
     """A step of a plan that has read each file which it changes."""
 
-    before: Annotated[_File | None, "the file before the step; null if none", lambda step: FileContent.of(step.before)]
+    before: Annotated[_File | None, lambda step: FileContent.of(step.before)]
 
 
 class RemovalKeys(StepKeys):
@@ -65,7 +60,7 @@ class ReplayKeys(Keys, record=Replay, keys="batch sources finished"):
 class InSinkKeys(Keys, record=InSink, keys="kind rows says"):
     """The effect on rows in one kind of sink."""
 
-    rows: Annotated[RowCost, "the effect on them", of("rows.cost")]
+    rows: Annotated[RowCost, of("rows.cost")]
 
 
 class ReceiptKeys(Keys, record=Receipt, keys="applied undone backup problem other_backup steps undone_command"):
@@ -77,20 +72,20 @@ class ReceiptKeys(Keys, record=Receipt, keys="applied undone backup problem othe
 class ChangeDocument(DocumentKeys):
     """The document of a change: between its own keys those of the request, and those of the result."""
 
-    checkpoint: Annotated[CheckpointKeys, "before any change", of("inspection")]
-    deep: Annotated[bool, "every byte of the state was read, with `--deep`", of("inspection.deep")]
+    checkpoint: Annotated[CheckpointKeys, of("inspection")]
+    deep: Annotated[bool, of("inspection.deep")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
     applied: bool
-    backup: Annotated[str | None, "the folder with the original files"]
-    why: Annotated[str | None, "for people; the wording may change"]
-    steps: Annotated[tuple[StepKeys, ...], "in order"]
-    before: Annotated[tuple[RestartKeys, ...], "forecasts without the steps"]
-    after: Annotated[tuple[RestartKeys, ...], "forecasts with them"]
-    replay: Annotated[tuple[ReplayKeys, ...], "rows that the query reads again, as far as the log records them"]
+    backup: str | None
+    why: str | None
+    steps: tuple[StepKeys, ...]
+    before: tuple[RestartKeys, ...]
+    after: tuple[RestartKeys, ...]
+    replay: tuple[ReplayKeys, ...]
     warnings: Annotated[Sentences, of("notices")]
-    in_sinks: Annotated[tuple[InSinkKeys, ...], "how each kind of sink treats the rows; one entry if a sink was named"]
-    refused: Annotated[str | None, "why there is no plan, or why the plan was not carried out"]
-    undone: Annotated[bool, "everything is restored"]
+    in_sinks: tuple[InSinkKeys, ...]
+    refused: str | None
+    undone: bool
 
     def __init_subclass__(cls, record: type[ChangePlan], request: str, result: str = "") -> None:
         super().__init_subclass__(record, f"{request} {result}")

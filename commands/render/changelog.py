@@ -1,6 +1,6 @@
 """A switch of changelog checkpointing, and a comparison of state across it: as a page, and as a JSON document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Annotated
 
@@ -30,7 +30,7 @@ _CARRIED = "operator unit last_version later_version partitions rows rows_later 
 
 class _TwoWays(Keys, record=VersionComparison, keys=_TWO_WAYS):
     batch: Annotated[int, lambda pair: pair.version - 1]
-    older_snapshot: Annotated[int, "the snapshot version at which the longer path starts", of("older")]
+    older_snapshot: Annotated[int, of("older")]
 
 
 class _Carried(Keys, record=Carried, keys=_CARRIED):
@@ -45,22 +45,9 @@ class _OneWay(Keys, record=TwoWays, keys="operator store partition why"):
 class ComparisonKeys(Keys, record=Comparison, keys="verdict spark failed two_ways carried one_way"):
     """State that Spark compared across a switch."""
 
-    verdict: Annotated[
-        ComparisonVerdict,
-        "unknown: no difference was found, but some partitions could not be read in two ways; not-compared: Spark is "
-        "missing or failed",
-    ]
-    two_ways: Annotated[
-        tuple[_TwoWays, ...],
-        "one version of one state unit, read from its snapshot and from an older snapshot plus changelogs",
-        of("compared"),
-    ]
-    carried: Annotated[
-        tuple[_Carried, ...],
-        "rows that are the same in the last version before the switch and the first snapshot after the switch; they "
-        "do not affect the verdict",
-    ]
-    one_way: Annotated[tuple[_OneWay, ...], "state that cannot be read in two ways", of("alone")]
+    two_ways: Annotated[tuple[_TwoWays, ...], of("compared")]
+    carried: tuple[_Carried, ...]
+    one_way: Annotated[tuple[_OneWay, ...], of("alone")]
 
 
 def show_comparison(comparison: Comparison) -> Iterator[Block]:
@@ -127,21 +114,13 @@ class _Store(Keys):
     operator: Annotated[int, lambda pair: pair[0].id]
     store: Annotated[str, lambda pair: pair[1].name]
     partitions: Annotated[int, lambda pair: len(pair[1].partitions)]
-    newest_snapshot_version: Annotated[
-        int | None, "the newest snapshot version that every partition has", lambda pair: pair[1].newest_snapshot_version
-    ]
-    replay_versions: Annotated[
-        int | None, "the largest number of versions that the next load replays", lambda pair: _count_replayed(pair[1])
-    ]
+    newest_snapshot_version: Annotated[int | None, lambda pair: pair[1].newest_snapshot_version]
+    replay_versions: Annotated[int | None, lambda pair: _count_replayed(pair[1])]
 
 
 class _Written(Keys, record=Written, keys="operator store partition newest_version since_version versions"):
     newest_version: Annotated[int | None, of("newest")]
-    since_version: Annotated[
-        int | None,
-        "the first version written with the new setting; null if the newest version was not",
-        of("since"),
-    ]
+    since_version: Annotated[int | None, of("since")]
 
 
 def _list_stores(switch: ChangelogSwitch) -> list[tuple[Operator, Store]]:
@@ -159,22 +138,12 @@ class ChangelogDocument(DocumentKeys, record=ChangelogSwitch, keys=_KEYS):
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
     provider: Annotated[Provider | None, lambda switch: getattr(switch.inspection.checkpoint.state, "provider", None)]
     state_format: Annotated[
-        int | None,
-        "state store checkpoint format: 1 or 2",
-        lambda switch: getattr(switch.inspection.checkpoint.state, "format_version", None),
+        int | None, lambda switch: getattr(switch.inspection.checkpoint.state, "format_version", None)
     ]
-    confs: Annotated[Mapping[str, str], "object with session settings and their values, all as strings"]
-    next_version: Annotated[int | None, "the state version that the next batch writes"]
-    since_version: Annotated[
-        int | None, "the first version that every partition wrote with the new setting", of("since")
-    ]
+    since_version: Annotated[int | None, of("since")]
     stores: Annotated[tuple[_Store, ...], _list_stores]
-    written: Annotated[tuple[_Written, ...], "one per store and partition"]
-    state_compared: Annotated[
-        ComparisonKeys | None,
-        "null without `--verify`, with `--files-only`, or if the switch did not take effect",
-        of("comparison"),
-    ]
+    written: tuple[_Written, ...]
+    state_compared: Annotated[ComparisonKeys | None, of("comparison")]
     warnings: Sentences
 
 

@@ -28,12 +28,8 @@ _KEYS = "checkpoint to batch files bytes linked query_id new_id planned wrong_ch
 class CopyDocument(DocumentKeys, record=CheckpointCopy, keys=_KEYS):
     """The document of ``ckpt copy``."""
 
-    checkpoint: Annotated[CheckpointKeys, "as of the copied batch; `path` is the original's path"]
-    sinks: Annotated[
-        tuple[SinkMeaning, ...],
-        "behavior of each kind of sink if the original and the copy both write to it",
-        lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()],
-    ]
+    checkpoint: CheckpointKeys
+    sinks: Annotated[tuple[SinkMeaning, ...], lambda copy: [SinkMeaning(*sink) for sink in copy.sinks.items()]]
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ Document = Mapping[str, Any]
 class ToolKeys(Keys):
     """The program that wrote a document."""
 
-    version: Annotated[str, "of ckpt", lambda _: __version__]
-    schema: Annotated[int, "of this document: 1", lambda _: SCHEMA]
+    version: Annotated[str, lambda _: __version__]
+    schema: Annotated[int, lambda _: SCHEMA]
 
 
 def _say(step: Step) -> str:
@@ -34,38 +34,24 @@ def _say(step: Step) -> str:
 class NextKeys(Keys):
     """One step, as the end of the page says it."""
 
-    command: Annotated[
-        tuple[Annotated[str, "one word, unquoted"], ...] | None,
-        "null if a person must do something that ckpt cannot do, or must choose one of the command's words",
-        of("words"),
-    ]
-    do: Annotated[
-        Do | Literal["run"],
-        "`run`: run the command or one like it; otherwise, what a person does: `put-back` files from a copy of the "
-        "checkpoint, `delete` or `move` files, `start` the query, `wait` before starting anything, `change` the query, "
-        "a setting, a table or Spark's version, or `find-out` facts that only a person can know",
-        lambda step: "run" if step.call is not None else step.do.do,
-    ]
+    command: Annotated[tuple[str, ...] | None, of("words")]
+    do: Annotated[Do | Literal["run"], lambda step: "run" if step.call is not None else step.do.do]
     paths: Annotated[
-        tuple[Annotated[str, "relative to the checkpoint"], ...],
-        "files and folders to restore, delete, move or investigate; empty if ckpt cannot name them",
+        tuple[str, ...],
         lambda step: () if step.call is not None else tuple(path for path in step.do.paths if isinstance(path, str)),
     ]
-    what: Annotated[str, "for people; the wording may change", _say]
-    rows: Annotated[RowCost, "the step's effect on the query's rows, such as `again` or `left-out`", of("rows.cost")]
-    writes: Annotated[bool, "the command changes a checkpoint or writes something new"]
-    before: Annotated[
-        tuple[Annotated[str, "what a person must do first, such as `stop the query`"], ...],
-        lambda step: tuple(map(str, step.before)),
-    ]
-    stop: Annotated[bool, "only a copy of the checkpoint helps; `what` explains why"]
+    what: Annotated[str, _say]
+    rows: Annotated[RowCost, of("rows.cost")]
+    writes: bool
+    before: Annotated[tuple[str, ...], lambda step: tuple(map(str, step.before))]
+    stop: bool
 
 
 class DocumentKeys(Keys):
     """Keys of every document."""
 
     ckpt: Annotated[ToolKeys, itself]
-    next: Annotated[tuple[NextKeys, ...], "the steps to take next, recommended step first; empty if none", lambda _: ()]
+    next: Annotated[tuple[NextKeys, ...], lambda _: ()]
 
 
 def write_document(report: Report[Any]) -> str:

@@ -18,20 +18,7 @@ from ckpt.restart.findings import Severity
 from ckpt.texts import plural
 from ckpt.versions import Progress
 
-from .blocks import (
-    Block,
-    Cases,
-    FindingHead,
-    Heading,
-    Headline,
-    Item,
-    Next,
-    Page,
-    Tone,
-    page_of,
-    show_call,
-    show_outcome,
-)
+from . import blocks
 from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeDocument, StepKeys
@@ -41,46 +28,42 @@ from .reports import Exit
 
 
 class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"):
-    from_: Annotated[int | None, "its index in the checkpoint", of("old")]
-    to: Annotated[int | None, "its index in the query", of("new")]
+    from_: Annotated[int | None, of("old")]
+    to: Annotated[int | None, of("new")]
     why: ForPeople
 
 
 class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
-    from_: Annotated[int | None, "position among the old parts of the same kind; null if new", of("old")]
-    to: Annotated[int | None, "position among the new parts; null if the part is gone", of("new")]
+    from_: Annotated[int | None, of("old")]
+    to: Annotated[int | None, of("new")]
     why: ForPeople
 
 
 class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to verdict why columns"):
-    name: Annotated[str, "as in operator metadata"]
-    from_: Annotated[int | None, "its id in the checkpoint", of("old")]
-    to: Annotated[int | None, "its id in the query", of("new")]
+    from_: Annotated[int | None, of("old")]
+    to: Annotated[int | None, of("new")]
     why: ForPeople
-    columns: Annotated[
-        tuple[_Part, ...], "columns and conditions; without `--from-query`, empty if no column changes", of("parts")
-    ]
+    columns: Annotated[tuple[_Part, ...], of("parts")]
 
 
 class _Finding(Keys):
-    code: Annotated[str, "such as `CKPT481`", of("diagnosis.code")]
+    code: Annotated[str, of("diagnosis.code")]
     name: Annotated[str, of("diagnosis.name")]
     severity: Annotated[Severity, of("diagnosis.severity")]
-    path: Annotated[str, "relative to the checkpoint; empty for the checkpoint itself"]
-    detail: Annotated[str, "for people; the wording may change"]
+    path: str
+    detail: str
 
 
 class _Answer(Keys):
     options: Annotated[
-        tuple[Annotated[str, "as typed"], ...],
-        lambda answer: [name_option(name, value) for name, value in answer.options.items()],
+        tuple[str, ...], lambda answer: [name_option(name, value) for name, value in answer.options.items()]
     ]
     why: ForPeople
 
 
 class _WrittenFile(Keys):
     bytes: Annotated[int, of("size")]
-    sha256: Annotated[str | None, "SHA-256 of the content, in hexadecimal; null for state"]
+    sha256: str | None
 
 
 class _Step(StepKeys):
@@ -95,26 +78,14 @@ _RESULT = "verdict findings answers sources operators not_compared written batch
 class EvolveDocument(ChangeDocument, record=EvolvePlan, request="needed into", result=_RESULT):
     """The document of ``ckpt evolve``."""
 
-    needed: Annotated[bool, "the checkpoint does not yet fit the query"]
-    steps: Annotated[tuple[_Step, ...], "in order; to make NEW, or CHECKPOINT with `--in-place`, of CHECKPOINT"]
-    replay: Annotated[tuple[()], "always empty: no rows are read again"]
-    verdict: Annotated[Knowledge, "of the worst part: what the query knows, compared with a run from the start"]
-    findings: Annotated[
-        tuple[_Finding, ...], "from `ckpt preflight`, for a start of the query on the unchanged CHECKPOINT; worst first"
-    ]
-    answers: Annotated[tuple[_Answer, ...], "without NEW: the options for this change, and what each costs"]
-    sources: Annotated[tuple[_SourceChange, ...], "in the query's order, then sources that the query no longer reads"]
-    operators: Annotated[tuple[_OperatorChange, ...], "stateful ones, in the same order"]
-    not_compared: Annotated[
-        tuple[str, ...],
-        "facts that affect rows but are not part of any description",
-        lambda plan: [NOT_DESCRIBED] if plan.operators else [],
-    ]
-    sinks: Annotated[
-        tuple[SinkMeaning, ...],
-        "behavior of each kind of sink if queries on CHECKPOINT and NEW both write to it",
-        lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()],
-    ]
+    steps: tuple[_Step, ...]
+    replay: tuple[()]
+    findings: tuple[_Finding, ...]
+    answers: tuple[_Answer, ...]
+    sources: tuple[_SourceChange, ...]
+    operators: tuple[_OperatorChange, ...]
+    not_compared: Annotated[tuple[str, ...], lambda plan: [NOT_DESCRIBED] if plan.operators else []]
+    sinks: Annotated[tuple[SinkMeaning, ...], lambda plan: [SinkMeaning(*sink) for sink in plan.sinks.items()]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +112,7 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         nothing = not (plan.needed or plan.new_id or plan.written)
         return plan.into is None or self._refusal is not None or (plan.guided is None and nothing)
 
-    def _show_headline(self, steps: Iterable[Step]) -> Iterator[Block]:
+    def _show_headline(self, steps: Iterable[Step]) -> Iterator[blocks.Block]:
         plan = self.plan
         if self._is_for_checkpoint:
             yield from ChangeReport._show_headline(self, () if plan.into and not self._refusal else steps)
@@ -150,16 +121,16 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         where = f"{plan.into} as of batch {plan.batch}"
         text = f"WRITTEN to {where}, and checked: {what}" if plan.written else f"PLANNED: {where}: {what}"
         if plan.guided is None:
-            yield Headline(text, Tone.GOOD)
+            yield blocks.Headline(text, blocks.Tone.GOOD)
             return
         forgets = any("map_operator" in answer.options for answer in plan.answers)
         text = f"ONE COMMAND does it{', and drops old state' * forgets}. The query then knows: {_SAID[plan.verdict]}"
         if not plan.has_changes:
             text = f"NOTHING TO CHANGE: {plan.why}, and the query knows: {_SAID[plan.verdict]}"
-        tone = Tone.GOOD if plan.verdict is Knowledge.FULL else Tone.WARNING
-        yield from show_outcome(text, tone, steps if plan.has_changes else ())
+        tone = blocks.Tone.GOOD if plan.verdict is Knowledge.FULL else blocks.Tone.WARNING
+        yield from blocks.show_outcome(text, tone, steps if plan.has_changes else ())
 
-    def comment(self) -> Page:
+    def comment(self) -> blocks.Page:
         """A guided change in about ten lines: the outcome, each change with its cost, the command."""
         if self.plan.guided is None:
             return self.page()
@@ -167,50 +138,56 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         parts = [part for part in self.plan.parts if (part.change, part.verdict) != same]
         rows = [_tabulate_part(part, f"{part.change} {_name_part(part)}", planned=True)[1:] for part in parts]
         shown = rows if len(rows) <= _BRIEF else [*rows[: _BRIEF - 1], (f"and {len(rows) - _BRIEF + 1} more", "", "")]
-        steps = [step for block in self._show_next() if isinstance(block, Next) for step in block.steps]
-        return page_of(self._show_headline(steps), [Cases(tuple(shown))] if shown else [])
+        steps = [step for block in self._show_next() if isinstance(block, blocks.Next) for step in block.steps]
+        return blocks.page_of(self._show_headline(steps), [blocks.Cases(tuple(shown))] if shown else [])
 
-    def forecasts(self) -> Iterator[Block]:
+    def forecasts(self) -> Iterator[blocks.Block]:
         if self.plan.into is None:
             yield from ChangeReport.forecasts(self)
         else:
             yield forecast_cases([f for f in self.plan.after or self.plan.before if f.progress is Progress.SYNC])
 
-    def steps(self) -> Iterator[Block]:
+    def steps(self) -> Iterator[blocks.Block]:
         return ChangeReport.steps(self) if self.plan.into is None else iter(())
 
-    def own_part(self) -> Iterator[Block]:
+    def own_part(self) -> Iterator[blocks.Block]:
         if self.plan.findings:
-            yield Heading("Preflight", "the result of starting the query on the unchanged CHECKPOINT")
+            yield blocks.Heading("Preflight", "the result of starting the query on the unchanged CHECKPOINT")
         for finding in self.plan.findings:
             diagnosis = finding.diagnosis
-            yield FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
-            yield Item(finding.detail, 11)
+            yield blocks.FindingHead(diagnosis.severity, f"{diagnosis.code} {diagnosis.name}", finding.path)
+            yield blocks.Item(finding.detail, 11)
         if self.plan.answers and self.plan.has_changes:
-            yield Heading("Options", "for this change, and what each costs")
+            yield blocks.Heading("Options", "for this change, and what each costs")
         for answer in self.plan.answers if self.plan.has_changes else ():
-            yield Item(join((Option(name, value) for name, value in answer.options.items()), " "))
-            yield Item(answer.why, 6)
+            yield blocks.Item(join((Option(name, value) for name, value in answer.options.items()), " "))
+            yield blocks.Item(answer.why, 6)
         if not self.plan.sources:
             return
         planned = self._refusal is None
-        yield Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}" if planned else "")
-        yield Cases(tuple(_tabulate_part(source, source.change, planned=planned) for source in self.plan.sources))
+        yield blocks.Heading("Sources", f"what the query then knows: {_SAID[self.plan.verdict]}" if planned else "")
+        yield blocks.Cases(
+            tuple(_tabulate_part(source, source.change, planned=planned) for source in self.plan.sources)
+        )
         if self.plan.operators:
-            yield Heading("Operators", "stateful, by their ids")
+            yield blocks.Heading("Operators", "stateful, by their ids")
             parts = ((part, f"{part.change} {part.name}") for part in self.plan.operators)
-            yield Cases(tuple(_tabulate_part(part, change, planned=planned) for part, change in parts))
+            yield blocks.Cases(tuple(_tabulate_part(part, change, planned=planned) for part, change in parts))
         for operator in self.plan.operators:
             if operator.stores:
-                yield Heading("Columns", f"of operator {operator.new}, {operator.name}: old position, new position")
-                yield Cases(tuple(_tabulate_column(part) for part in operator.parts))
+                yield blocks.Heading(
+                    "Columns", f"of operator {operator.new}, {operator.name}: old position, new position"
+                )
+                yield blocks.Cases(tuple(_tabulate_column(part) for part in operator.parts))
         if self.plan.operators:
-            yield Heading("Not checked", f"{NOT_DESCRIBED}: changes to these are not seen")
+            yield blocks.Heading("Not checked", f"{NOT_DESCRIBED}: changes to these are not seen")
         if self.plan.guided is not None and self.plan.operators and self.asked.get("from_query") is None:
-            yield Item(words("Name the old query ({--from-query}) to see which rows each column includes"), 2)
+            yield blocks.Item(words("Name the old query ({--from-query}) to see which rows each column includes"), 2)
         made = not self._is_for_checkpoint and (self.plan.guided is None or self.plan.has_changes)
         if made and not self.plan.new_id:
-            yield Item("NEW has the same query id as CHECKPOINT: their queries must never write to the same sink", 2)
+            yield blocks.Item(
+                "NEW has the same query id as CHECKPOINT: their queries must never write to the same sink", 2
+            )
 
     @property
     def request(self) -> Call:
@@ -224,38 +201,38 @@ class EvolveReport(ChangeReport[EvolvePlan]):
         taken = {name for answer in self.plan.answers for name in answer.options}
         return request.but(**{name: getattr(options, name) for name in sorted(taken)})
 
-    def next_if_nothing(self) -> Iterator[Block]:
+    def next_if_nothing(self) -> Iterator[blocks.Block]:
         here = words("Start the changed query on CHECKPOINT: NEW is not needed.")
-        yield Next((do(Do.START, here if self.plan.into else words("Start the changed query."), rows=NO_ROWS),))
+        yield blocks.Next((do(Do.START, here if self.plan.into else words("Start the changed query."), rows=NO_ROWS),))
 
-    def next_if_refused(self) -> Iterator[Block]:
+    def next_if_refused(self) -> Iterator[blocks.Block]:
         guide = call("evolve", self.plan.root, to=self.plan.query_file or Hole.QUERY)
         if self.plan.other_old and not self.receipt.problem:
-            yield from show_call(guide.but(from_query=Hole.OLD_QUERY), BOOK.text("name_old_query"))
+            yield from blocks.show_call(guide.but(from_query=Hole.OLD_QUERY), BOOK.text("name_old_query"))
         elif self.plan.needs_acceptance:
             accept = self.request.but(accept_from_now_on=True)
-            yield from show_call(accept, words("Accept that new parts see only rows from now on."), writes=True)
+            yield from blocks.show_call(accept, words("Accept that new parts see only rows from now on."), writes=True)
         elif (empty := self.plan.begins_empty) is not None and self.plan.into is not None:
             begin = self.request.but(map_operator=tuple(empty.map_operator), accept_from_now_on=True)
             begin = begin.but(map_column=tuple(empty.map_column), default=dict(empty.default))
             ids = ", ".join(word[2:] for word in empty.map_operator if word.startswith("-="))
             what = words("Start operator {ids} with empty state: it forgets all earlier rows.", ids=ids)
-            yield from show_call(begin, what, writes=True)
+            yield from blocks.show_call(begin, what, writes=True)
         elif self.plan.instead and not self.receipt.problem:
-            yield Next(self.plan.instead.steps)
+            yield blocks.Next(self.plan.instead.steps)
         elif self.receipt.problem or self.plan.unusable or not self.plan.sound:
             yield from ChangeReport.next_if_refused(self)
         elif self.plan.guided is not None:
             what = words("See how a new query with empty state can continue where this query stopped.")
-            yield from show_call(call("handoff", self.plan.root), what, writes=False)
+            yield from blocks.show_call(call("handoff", self.plan.root), what, writes=False)
         else:
             options = words("See the options for this change, and what each costs.")
-            yield from show_call(guide.but(from_query=self.asked.get("from_query")), options)
+            yield from blocks.show_call(guide.but(from_query=self.asked.get("from_query")), options)
 
     def start(self) -> Advice:
         return advise(do(Do.START, words("Start the changed query."), rows=self.rows))
 
-    def _show_next(self) -> Iterator[Block]:
+    def _show_next(self) -> Iterator[blocks.Block]:
         plan = self.plan
         if self._is_for_checkpoint or plan.into is None:
             yield from ChangeReport._show_next(self)
@@ -268,12 +245,12 @@ class EvolveReport(ChangeReport[EvolvePlan]):
             here = self.request.but(in_place=True, apply=True, new_id=None)
             what = words("Change CHECKPOINT itself, with a backup.")
             instead = run(replace(here, arguments=here.arguments[:1]), what, writes=True)
-            yield Next((write.or_(instead) if plan.in_place else write,))
+            yield blocks.Next((write.or_(instead) if plan.in_place else write,))
             return
         see = words("Check whether the changed query can be started on NEW.")
         look = run(call("preflight", plan.into, expect=self.plan.query_file or Hole.QUERY), see)
         start = BOOK.text("start_changed", batch=plan.batch)
-        yield Next((look, do(Do.START, start, rows=NO_ROWS)))
+        yield blocks.Next((look, do(Do.START, start, rows=NO_ROWS)))
 
 
 _BRIEF = 2  # rows of a comment

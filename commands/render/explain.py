@@ -28,33 +28,25 @@ _SOURCES = {value.code for value in vars(sources).values() if isinstance(value, 
 
 class _Shown(Keys):
     code: Annotated[str, of("finding.diagnosis.code")]
-    path: Annotated[str, "relative to the checkpoint; empty for the checkpoint itself", of("finding.path")]
-    remedy: Annotated[str | None, "for this checkpoint"]
+    path: Annotated[str, of("finding.path")]
+    remedy: str | None
 
 
 _MATCH = "id title system cause cure since codes command matched times innermost twin source shown"
 
 
 class _Match(Keys, record=ErrorMatch, keys=_MATCH):
-    id: Annotated[
-        str,
-        "ID of the entry in [errors](errors.md), or the code of a [finding](findings.md); never renamed",
-        of("error.id"),
-    ]
-    title: Annotated[str, "for people; the wording may change", of("error.title")]
-    system: Annotated[str, "what raises the error: spark, rocksdb, kafka, delta, storage, ...", of("error.system")]
-    cause: Annotated[str, "for people; the wording may change", lambda match: str(match.error.cause)]
-    cure: Annotated[str, "for people; the wording may change", lambda match: str(match.cure) or _NOTHING]
-    since: Annotated[str, "the versions that raise it", of("error.since")]
-    codes: Annotated[tuple[Annotated[str, "a `ckpt inspect` finding that shows the error"], ...], of("error.codes")]
-    command: Annotated[str | None, "the command that helps", lambda match: match.command and quote_line(match.command)]
-    twin: Annotated[
-        str | None,
-        "another entry with the same text, if the text has two possible causes; the likelier cause comes first",
-        of("error.twin"),
-    ]
-    source: Annotated[str, "where the entry is from", of("error.source")]
-    shown: Annotated[tuple[_Shown, ...], "findings of `--checkpoint` with its codes"]
+    id: Annotated[str, of("error.id")]
+    title: Annotated[str, of("error.title")]
+    system: Annotated[str, of("error.system")]
+    cause: Annotated[str, lambda match: str(match.error.cause)]
+    cure: Annotated[str, lambda match: str(match.cure) or _NOTHING]
+    since: Annotated[str, of("error.since")]
+    codes: Annotated[tuple[str, ...], of("error.codes")]
+    command: Annotated[str | None, lambda match: match.command and quote_line(match.command)]
+    twin: Annotated[str | None, of("error.twin")]
+    source: Annotated[str, of("error.source")]
+    shown: tuple[_Shown, ...]
 
 
 class _Near(Keys, record=NearError, keys="id title why"):
@@ -63,32 +55,23 @@ class _Near(Keys, record=NearError, keys="id title why"):
 
 
 class _Checkpoint(Keys):
-    path: Annotated[str, "as given", of("inspection.checkpoint.uri")]
-    verdict: Annotated[str, "as of `ckpt inspect`", of("inspection.verdict")]
+    path: Annotated[str, of("inspection.checkpoint.uri")]
+    verdict: Annotated[str, of("inspection.verdict")]
     codes: Annotated[
-        tuple[Annotated[str, "all of its findings"], ...],
+        tuple[str, ...],
         lambda explanation: list(dict.fromkeys(r.finding.diagnosis.code for r in explanation.inspection.findings)),
     ]
-    contradictions: tuple[
-        Annotated[str, "the text names a query, path or batch other than this checkpoint's; the wording may change"],
-        ...,
-    ]
+    contradictions: tuple[str, ...]
 
 
 class ExplanationDocument(DocumentKeys):
     """The document of ``ckpt explain``."""
 
-    matches: Annotated[tuple[_Match, ...], "the cause first, then other errors in the text"]
-    seen: Annotated[str | None, "the line that was taken as the error", lambda explanation: explanation.seen or None]
-    nearest: Annotated[
-        tuple[_Near, ...],
-        "if nothing matches: entries that share most of the message's words, or another part of the "
-        "same error class; these are not answers, and the list is often empty",
-    ]
+    matches: tuple[_Match, ...]
+    seen: Annotated[str | None, lambda explanation: explanation.seen or None]
+    nearest: tuple[_Near, ...]
     checkpoint: Annotated[
-        _Checkpoint | None,
-        "null without `--checkpoint`",
-        lambda explanation: explanation if explanation.inspection is not None else None,
+        _Checkpoint | None, lambda explanation: explanation if explanation.inspection is not None else None
     ]
 
 

@@ -12,23 +12,7 @@ from ckpt.inspection.verdict import AS_FAR_AS_NAMES
 from ckpt.restart.findings import Outcome, Severity
 from ckpt.texts import instant, mask_secrets, plural, size
 
-from .blocks import (
-    TONES,
-    Block,
-    Cell,
-    Heading,
-    Headline,
-    Item,
-    Next,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    bullets,
-    change_texts,
-    page_of,
-)
+from . import blocks
 from .book import BOOK
 from .document import Document, DocumentKeys
 from .keys import Keys, as_json, derive, of
@@ -41,7 +25,7 @@ _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 class _Counts(Keys):
-    note: Annotated[int, "how many"]
+    note: int
     warning: int
     error: int
 
@@ -54,21 +38,16 @@ codes worst error pipeline points"""
 class CheckpointRow(Keys, record=ScannedCheckpoint, keys=_ROW):
     """One checkpoint: an element of the document, and a line of ``-o jsonl``."""
 
-    age_ms: Annotated[int | None, "age of the latest batch when the scan ended"]
+    age_ms: int | None
     bytes: Annotated[int | None, of("size")]
-    deletable_bytes: Annotated[
-        int | None,
-        "files that no restart needs, judging by names and sizes: all known bytes in `space` of `ckpt inspect`",
-        of("deletable"),
-    ]
-    severity: Annotated[Severity | None, "of the worst finding; `error` if the checkpoint cannot be read"]
+    deletable_bytes: Annotated[int | None, of("deletable")]
     findings: Annotated[_Counts | None, lambda row: dict(row.findings) if row.error is None else None]
 
 
 class ScanDocument(DocumentKeys, record=Scan, keys="began_ms ended_ms resumed started_over roots checkpoints"):
     """The document of ``ckpt scan``."""
 
-    checkpoints: Annotated[tuple[CheckpointRow, ...], "worst first"]
+    checkpoints: tuple[CheckpointRow, ...]
 
 
 @dataclass(frozen=True)
@@ -96,8 +75,8 @@ class ScanReport(Report[Scan]):
     def _rows(self) -> Iterator[Document]:
         return (derive(CheckpointRow, row, age_ms=self.record.age_ms(row)) for row in self.record.checkpoints)
 
-    def page(self) -> Page:
-        return page_of(
+    def page(self) -> blocks.Page:
+        return blocks.page_of(
             self._show_title(),
             self._show_headline(),
             self._show_table(),
@@ -112,19 +91,19 @@ class ScanReport(Report[Scan]):
         from .html import html  # fills templates, which no other form needs
 
         sections = {self._ids[path]: section for path, section in self.sections.items()}
-        return html(change_texts(self.page(), mask_secrets), sections)
+        return html(blocks.change_texts(self.page(), mask_secrets), sections)
 
     @property
     def _ids(self) -> dict[str, str]:
         """An id for the section of each checkpoint that has one."""
         return {path: f"checkpoint-{number}" for number, path in enumerate(self.sections, 1)}
 
-    def _show_title(self) -> Iterator[Block]:
+    def _show_title(self) -> Iterator[blocks.Block]:
         roots = self.record.roots
         name = roots[0].uri if len(roots) == 1 else plural(len(roots), "root")
-        yield Title(name, (plural(len(self.record.checkpoints), "checkpoint"), instant(self.record.ended_ms)))
+        yield blocks.Title(name, (plural(len(self.record.checkpoints), "checkpoint"), instant(self.record.ended_ms)))
 
-    def _show_headline(self) -> Iterator[Block]:
+    def _show_headline(self) -> Iterator[blocks.Block]:
         everything = self.record.checkpoints
         unseen = sum(checkpoint.error is not None for checkpoint in everything)
         counts = {level: sum(checkpoint.severity is level for checkpoint in everything) for level in Severity}
@@ -133,11 +112,11 @@ class ScanReport(Report[Scan]):
         parts += [f"{counts[Severity.WARNING]:,} with warnings"] if counts[Severity.WARNING] else []
         parts += [f"{unseen:,} could not be inspected"] if unseen else []
         parts += [f"{plural(len(self.record.problems), 'root')} without a checkpoint"] if self.record.problems else []
-        tone = Tone.ERROR if counts[Severity.ERROR] else Tone.WARNING if parts else Tone.GOOD
+        tone = blocks.Tone.ERROR if counts[Severity.ERROR] else blocks.Tone.WARNING if parts else blocks.Tone.GOOD
         far = AS_FAR_AS_NAMES if any(row.not_read for row in everything) else ""
-        yield Headline((", ".join(parts) if parts else f"nothing wrong{far}").upper(), tone)
+        yield blocks.Headline((", ".join(parts) if parts else f"nothing wrong{far}").upper(), tone)
 
-    def _show_table(self) -> Iterator[Block]:
+    def _show_table(self) -> Iterator[blocks.Block]:
         shown = [row for row in self.record.checkpoints if row.error is None]
         healthy = [] if self.show_all else [row for row in shown if _is_healthy(row)]
         if rows := [row for row in shown if row not in healthy]:
@@ -151,36 +130,38 @@ class ScanReport(Report[Scan]):
             opened_by = words("see {fields}") if self.show_all is None else BOOK.text("shown_by_all")
             yield replace(self._tabulate(healthy), closed=", ".join(parts), opened_by=opened_by)
         if 0 < len(self.sections) < len(shown):
-            yield Item(BOOK.text("other_names", count=f"{len(self.sections):,}"))
+            yield blocks.Item(BOOK.text("other_names", count=f"{len(self.sections):,}"))
 
-    def _tabulate(self, checkpoints: Sequence[ScannedCheckpoint]) -> Table:
+    def _tabulate(self, checkpoints: Sequence[ScannedCheckpoint]) -> blocks.Table:
         rows = [self._tabulate_row(row, self._ids.get(row.path, "")) for row in checkpoints]
         heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
-        return Table(tuple(tuple(row[head] for head in heads) for row in rows), heads, TooWide.DROP, "verdict")
+        return blocks.Table(
+            tuple(tuple(row[head] for head in heads) for row in rows), heads, blocks.TooWide.DROP, "verdict"
+        )
 
-    def _show_pipelines(self) -> Iterator[Block]:
+    def _show_pipelines(self) -> Iterator[blocks.Block]:
         """Versions of flows that were left out, and tables with several flows, which may lose rows."""
         if superseded := sum(root.superseded for root in self.record.roots):
-            yield Item(BOOK.text("superseded", many=plural(superseded, "superseded version")), 13, _LEFT)
+            yield blocks.Item(BOOK.text("superseded", many=plural(superseded, "superseded version")), 13, _LEFT)
         versions = [(row, row.pipeline) for row in self.record.checkpoints if row.pipeline is not None]
         sharing = [(row, version) for row, version in versions if version.siblings]
         by_table = {(version.flow.pipeline, version.flow.table): (row, version) for row, version in sharing}
         for row, version in [*by_table.values()][:_SHOWN]:
             several = plural(len(version.siblings) + 1, "flow")
             text = BOOK.text("several_flows", flows=several, table=version.flow.table, uri=row.path)
-            yield Item(text, 13, "  two flows  ")
+            yield blocks.Item(text, 13, "  two flows  ")
 
-    def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | Cell]:
+    def _tabulate_row(self, checkpoint: ScannedCheckpoint, section: str) -> dict[str, str | blocks.Cell]:
         """The cells by the head of their column."""
         severity, worst, outcome = checkpoint.severity, checkpoint.worst, checkpoint.outcome
         codes = checkpoint.codes
         shown = f"{codes[0]} +{len(codes) - 1}" if len(codes) > 1 else "".join(codes)
         return {
-            "": "" if severity in (None, Severity.NOTE) else Cell(str(severity), tone=TONES[severity]),
-            "checkpoint": Cell(self._name_row(checkpoint), section=section),
+            "": "" if severity in (None, Severity.NOTE) else blocks.Cell(str(severity), tone=blocks.TONES[severity]),
+            "checkpoint": blocks.Cell(self._name_row(checkpoint), section=section),
             "verdict": checkpoint.verdict or "",
-            "finding": Cell(shown, worst.name.replace("-", " ") if worst else ""),
-            "next start": Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
+            "finding": blocks.Cell(shown, worst.name.replace("-", " ") if worst else ""),
+            "next start": blocks.Cell(str(outcome or "").replace("-", " "), tone=_rate_outcome(outcome)),
             "batch": _describe_count(checkpoint.latest_batch),
             "age": _describe_age(self.record.age_ms(checkpoint)),
             "uncommitted": _describe_count(checkpoint.uncommitted or None),
@@ -209,28 +190,28 @@ class ScanReport(Report[Scan]):
         roots = self.record.roots
         return path.removeprefix(f"{roots[0].uri.rstrip('/')}/") if len(roots) == 1 else path
 
-    def _show_resumed(self) -> Iterator[Block]:
+    def _show_resumed(self) -> Iterator[blocks.Block]:
         """Say of how many rows the time is not that of the others, or why none of before counts."""
         if why := self.record.started_over:
-            yield Item(BOOK.text("started_over", why=why), 13, "  note       ")
+            yield blocks.Item(BOOK.text("started_over", why=why), 13, "  note       ")
         if count := self.record.resumed:
             before = f"{plural(count, 'checkpoint')} of the interrupted scan, which began"
-            yield Item(f"{before} {instant(self.record.began_ms)}", 13, "  resumed    ")
+            yield blocks.Item(f"{before} {instant(self.record.began_ms)}", 13, "  resumed    ")
 
-    def _show_not_asked(self) -> Iterator[Block]:
+    def _show_not_asked(self) -> Iterator[blocks.Block]:
         """Name in one line what no row is about, where nothing else is to be said."""
         if self.record.checkpoints and self.exit is Exit.OK:
-            yield Item(BOOK.text("sinks_not_asked"), 13, "  not asked  ")
+            yield blocks.Item(BOOK.text("sinks_not_asked"), 13, "  not asked  ")
 
-    def _show_unseen(self) -> Iterator[Block]:
+    def _show_unseen(self) -> Iterator[blocks.Block]:
         problems = list(self.record.problems)
         problems += [f"{row.path}: {row.sources_error}" for row in self.record.checkpoints if row.sources_error]
         problems += [row.error for row in self.record.checkpoints if row.error is not None]
         if problems:
-            yield Heading("Not inspected")
-            yield from bullets(problems, _SHOWN)
+            yield blocks.Heading("Not inspected")
+            yield from blocks.bullets(problems, _SHOWN)
 
-    def _show_next(self) -> Iterator[Block]:
+    def _show_next(self) -> Iterator[blocks.Block]:
         """One command for each kind of worst finding: what it means is the same in all checkpoints that have it."""
         kinds: dict[str, list[ScannedCheckpoint]] = {}
         for checkpoint in self.record.checkpoints:
@@ -241,9 +222,9 @@ class ScanReport(Report[Scan]):
             where = f" in {plural(len(checkpoints), 'checkpoint')}" if len(checkpoints) > 1 else ""
             what = words("See what {name}{where} means and what to do.", name=name, where=where)
             steps.append(run(call("inspect", checkpoints[0].path), what))
-        yield Next(tuple(steps))
+        yield blocks.Next(tuple(steps))
         if len(kinds) > _KINDS:
-            yield Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
+            yield blocks.Item(f"and {plural(len(kinds) - _KINDS, 'other finding')}", 10)
 
 
 def _is_healthy(row: ScannedCheckpoint) -> bool:
@@ -252,10 +233,10 @@ def _is_healthy(row: ScannedCheckpoint) -> bool:
     return not row.fails(Severity.WARNING) and row.lag is None and row.sources_error is None and not superseded
 
 
-def _rate_outcome(outcome: Outcome | None) -> Tone:
+def _rate_outcome(outcome: Outcome | None) -> blocks.Tone:
     if outcome in (None, Outcome.REFUSED, Outcome.UNKNOWN):
-        return Tone.NOTE
-    return Tone.GOOD if outcome.runs else Tone.ERROR
+        return blocks.Tone.NOTE
+    return blocks.Tone.GOOD if outcome.runs else blocks.Tone.ERROR
 
 
 def _describe_growth(bytes_: float | None) -> str:

@@ -1,7 +1,6 @@
 """A handoff: as a page for a tired person, and as the JSON document of the contract."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import NO_ROWS, Do, RowsEffect, again, call, do, run, words
@@ -15,26 +14,18 @@ from .blocks import Block, Heading, Headline, Item, Line, Next, Page, Tone, bull
 from .book import BOOK
 from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys, ReadRangeKeys, SourceKeys
-from .keys import Keys, Sentences, Span, as_json, derive, of
+from .keys import Keys, Sentences, as_json, derive, of
 from .page import label_source, offset_text, show_ranges, show_title
 from .reports import Exit, Report
 
 _SHOWN = 10  # how many sources, later batches and files are named
-_BEGINS = {
-    StartingPoint.EXACT: "continues exactly there",
-    StartingPoint.EARLIEST: "RECREATED, from its earliest rows; the old query was at",
-    StartingPoint.UNREAD: "nothing was read from it yet",
-    StartingPoint.FROM_ZERO: "STARTS OVER",
-    StartingPoint.REFUSED: "REFUSED",
-}
 
 
-class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"):
-    conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
+class _Source(SourceKeys, record=ReaderStart, keys="begin options without seen conditions refused"): ...
 
 
 class _Later(Keys, record=Later, keys="batch committed sources"):
-    sources: Annotated[tuple[ReadRangeKeys, ...], "the rows that the batch read, or was to read; empty if unknown"]
+    sources: tuple[ReadRangeKeys, ...]
 
 
 _KEYS = """checkpoint batch exact doubts possible state_version watermark_ms sources later sinks warnings refused
@@ -45,18 +36,12 @@ class HandoffDocument(DocumentKeys, record=Handoff, keys=_KEYS):
     """The document of ``ckpt handoff``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    exact: Annotated[bool, "neither refused nor doubtful"]
-    doubts: Annotated[Sentences, "why rows may be read twice"]
-    possible: Annotated[tuple[Span, ...], "batches after which a new query can continue with the complete state"]
-    sources: Annotated[
-        tuple[Annotated[_Source, "the position of each source at the end of the batch"], ...],
-        "in the query's source order; empty if the batch itself is refused",
-    ]
-    later: Annotated[tuple[_Later, ...], "batches that the old query planned after this batch"]
+    doubts: Sentences
+    sources: tuple[_Source, ...]
+    later: tuple[_Later, ...]
     warnings: Sentences
 
 
-@dataclass(frozen=True)
 class HandoffReport(Report[Handoff]):
     """Report of ``ckpt handoff``; requested code takes the place of the page."""
 
@@ -113,7 +98,7 @@ def _show_sources(handoff: Handoff) -> Iterator[Block]:
 def _show_start(start: SourceStart) -> Iterator[Block]:
     where = offset_text(start.view.record)
     where = f"from zero (the old query was at {where})" if start.begin is StartingPoint.FROM_ZERO else where
-    yield Item(f"{_BEGINS[start.begin]}: {where}", 24, f"  {label_source(start.view)}")
+    yield Item(f"{BOOK.text(f'begins_{start.begin}')}: {where}", 24, f"  {label_source(start.view)}")
     for key, value in start.options.items():
         yield Item(value, 7, f"     {key} = ")
     if start.options and start.without:

@@ -26,10 +26,10 @@ def itself(record: object) -> object:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Keys:
-    """An object of a document: the type and the meaning of each key, in their order.
+    """An object of a document: the type of each key, in their order.
 
-    A key is ``Annotated`` with its type, with one line that says what it means, and with a function that finds its
-    value in a record which has no attribute of this name. The tables of ``docs/contract.md`` come from this.
+    A key has its type, ``Annotated`` with a function that finds its value in a record which has no attribute of this
+    name. The tables of ``docs/contract.md`` come from this; ``docs/generate/keys.toml`` says what the keys mean.
 
     ``class Name(Keys, record=Record, keys="a b c")`` has these keys in this order; those that it does not declare are
     fields and properties of the record, with their types and meanings. ``"module:Record"`` is imported when needed.

@@ -8,7 +8,7 @@ from ckpt.advice import words
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.inspection.checks.sink import SinkOutlook
 from ckpt.inspection.inspection import Inspection
-from ckpt.live.outlook import Fate, PartOutlook, SourceOutcome, SourceOutlook
+from ckpt.live.outlook import PartOutlook, SourceOutcome, SourceOutlook
 from ckpt.live.records import Answer, DeltaNow, IcebergNow
 from ckpt.live.sink.records import SinkKind, SinkWriter
 from ckpt.texts import instant, plural
@@ -40,21 +40,16 @@ def show_live(outlooks: Sequence[SourceOutlook], index: int) -> Iterator[Block]:
 
 class _Topic(Keys):
     topic: Annotated[str, itemgetter(0)]
-    id: Annotated[str | None, "assigned by Kafka; null if the topic does not exist", lambda named: named[1].id]
+    id: Annotated[str | None, lambda named: named[1].id]
     partitions: Annotated[tuple[int, ...], lambda named: named[1].partitions]
 
 
 class _LivePartition(Keys, record=PartOutlook, keys="topic partition fate from_ to earliest latest waiting lost"):
     partition: Annotated[int, lambda outlook: outlook.part[1]]
-    fate: Annotated[Fate, "see [sources](sources.md)"]
-    from_: Annotated[int | None, "where the next batch starts; null if the partition is new", of("start")]
-    to: Annotated[int | None, "where the next batch ends, if already planned", of("end")]
-    earliest: Annotated[
-        int | None,
-        "the first offset in Kafka; null if the partition does not exist",
-        lambda outlook: getattr(outlook.now, "earliest", None),
-    ]
-    latest: Annotated[int | None, "the offset after the last one", lambda outlook: getattr(outlook.now, "latest", None)]
+    from_: Annotated[int | None, of("start")]
+    to: Annotated[int | None, of("end")]
+    earliest: Annotated[int | None, lambda outlook: getattr(outlook.now, "earliest", None)]
+    latest: Annotated[int | None, lambda outlook: getattr(outlook.now, "latest", None)]
 
 
 def _of_answer(name: str, *kinds: type[Answer]) -> Callable[[SourceOutlook], Any]:
@@ -65,41 +60,20 @@ def _of_answer(name: str, *kinds: type[Answer]) -> Callable[[SourceOutlook], Any
 class LiveKeys(Keys):
     """A source that was asked."""
 
-    outcome: Annotated[
-        SourceOutcome,
-        "how the next start treats the source; `skips`: the start runs but skips rows; `unreached`: the source could "
-        "not be queried, and the lists below are empty",
-    ]
-    said: Annotated[str, "one sentence for people; the wording may change"]
+    outcome: SourceOutcome
+    said: str
     unit: Annotated[
-        Literal[Unit.OFFSETS, Unit.FILES] | None,
-        "the unit of `waiting` and `lost`: Kafka offsets, or files of a table or a file source; a `ckpt.sources` "
-        "plugin may name other units; null if the source was not reached",
-        lambda outlook: getattr(outlook.live.answer, "unit", None),
+        Literal[Unit.OFFSETS, Unit.FILES] | None, lambda outlook: getattr(outlook.live.answer, "unit", None)
     ]
-    waiting: Annotated[int | None, "the unread amount (the lag); null if it could not be counted"]
-    rows: Annotated[int | None, "the rows in unread files, from Delta's statistics or Iceberg's snapshot summaries"]
-    lost: Annotated[
-        int | None,
-        "for Kafka, offsets that a start with `failOnDataLoss=false` never reads; for other sources, unread "
-        "files that are missing or too old",
-    ]
-    table_id: Annotated[str | None, "of a Delta or Iceberg table", _of_answer("table_id", DeltaNow, IcebergNow)]
-    read_from: Annotated[
-        str | None, "for an Iceberg table, the metadata file that was read", _of_answer("read_from", IcebergNow)
-    ]
-    first_version: Annotated[
-        int | None,
-        "for a Delta table, the first version whose changes are still in the table's log",
-        _of_answer("first", DeltaNow),
-    ]
+    waiting: int | None
+    rows: int | None
+    lost: int | None
+    table_id: Annotated[str | None, _of_answer("table_id", DeltaNow, IcebergNow)]
+    read_from: Annotated[str | None, _of_answer("read_from", IcebergNow)]
+    first_version: Annotated[int | None, _of_answer("first", DeltaNow)]
     last_version: Annotated[int | None, _of_answer("latest", DeltaNow)]
-    topics: Annotated[
-        tuple[_Topic, ...],
-        "topics in the checkpoint, and topics that `subscribe` names",
-        lambda outlook: sorted(getattr(outlook.live.answer, "topics", {}).items()),
-    ]
-    partitions: Annotated[tuple[_LivePartition, ...], "partitions in the checkpoint, or added since", of("parts")]
+    topics: Annotated[tuple[_Topic, ...], lambda outlook: sorted(getattr(outlook.live.answer, "topics", {}).items())]
+    partitions: Annotated[tuple[_LivePartition, ...], of("parts")]
 
 
 def live_keys(outlooks: Sequence[SourceOutlook], index: int) -> Document | None:
@@ -132,11 +106,7 @@ _SINK = "uri kind outcome said next_batch last_batch dropped lacks query_id read
 class SinkKeys(Keys, record=SinkOutlook, keys=_SINK):
     """A sink that was asked about."""
 
-    uri: Annotated[str, "as given", of("log.uri")]
-    kind: Annotated[
-        SinkKind,
-        "`unknown`: another kind, or a sink that ckpt cannot read; a `ckpt.sinks` plugin may name other kinds",
-        of("log.kind"),
-    ]
-    read_from: Annotated[str | None, "for an Iceberg table, the metadata file that was read", of("log.read_from")]
-    writers: Annotated[tuple[_Writer, ...], "of a Delta or Iceberg table, latest first", of("log.writers")]
+    uri: Annotated[str, of("log.uri")]
+    kind: Annotated[SinkKind, of("log.kind")]
+    read_from: Annotated[str | None, of("log.read_from")]
+    writers: Annotated[tuple[_Writer, ...], of("log.writers")]

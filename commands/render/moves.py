@@ -1,6 +1,6 @@
 """A move to another state store provider or to real-time mode: as a page, and as a JSON document."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated
 
@@ -26,12 +26,6 @@ from .keys import ForPeople, Keys, of
 from .page import forecast_cases, show_title
 from .reports import Exit, Report
 
-_CARRIES = {
-    Transfer.AS_IT_IS: "CONTINUES in the same query",
-    Transfer.GOES_ON: "CONTINUES in a new query",
-    Transfer.STATE_ONLY: "A NEW QUERY CAN LOAD ITS STATE",
-    Transfer.NONE: "NOT POSSIBLE",
-}
 _TONES = {Exit.OK: Tone.GOOD, Exit.FOUND: Tone.WARNING, Exit.FAILED: Tone.ERROR}
 
 
@@ -46,19 +40,18 @@ def _choose_exit(move: ProviderMove | RealTimeMove) -> Exit:
 
 class _Operator(Keys, record=OperatorMove, keys="id name kind carry why"):
     id: Annotated[int, of("operator")]
-    kind: Annotated[str | None, "for people; the wording may change; null if the same query continues", of("family")]
+    kind: Annotated[str | None, of("family")]
 
 
 class _Handoff(Keys, record=Handoff, keys="batch exact doubts"):
-    batch: int | None
-    doubts: Annotated[tuple[ForPeople, ...], "why rows may be read twice"]
+    doubts: tuple[ForPeople, ...]
 
 
 class MigrationStepKeys(Keys):
     """A step of a way."""
 
     what: ForPeople
-    command: Annotated[str | None, "a line of a shell", lambda step: step.line and spell(step.line)]
+    command: Annotated[str | None, lambda step: step.line and spell(step.line)]
 
 
 _KEYS = "checkpoint to outcome provider recorded operators handoff confs steps remains refused"
@@ -68,15 +61,10 @@ class ProviderDocument(DocumentKeys, record=ProviderMove, keys=_KEYS):
     """The document of ``ckpt migrate provider``."""
 
     checkpoint: Annotated[CheckpointKeys, of("handoff.inspection")]
-    provider: Annotated[Provider | None, "of the checkpoint"]
-    recorded: Annotated[str | None, "the class that the latest offsets record; the session cannot override it"]
-    operators: Annotated[
-        tuple[_Operator, ...], "empty if the checkpoint already has the provider, has no state, or cannot be read"
-    ]
-    handoff: Annotated[_Handoff, "of `ckpt handoff`"]
-    confs: Annotated[Mapping[str, str], "object with the session settings of a new query, all values as strings"]
-    steps: Annotated[tuple[MigrationStepKeys, ...], "if the move is possible: what to do, in order"]
-    remains: Annotated[tuple[MigrationStepKeys, ...], "if the move is not possible: alternatives"]
+    operators: tuple[_Operator, ...]
+    handoff: _Handoff
+    steps: tuple[MigrationStepKeys, ...]
+    remains: tuple[MigrationStepKeys, ...]
 
 
 def _show_move(move: ProviderMove) -> Iterator[Block]:
@@ -106,7 +94,7 @@ def _show_operators(move: ProviderMove) -> Iterator[Block]:
     if move.operators:
         yield Heading("State", "operator by operator")
     for operator in move.operators:
-        yield Item(f"{_CARRIES[operator.carry]}: {operator.why}", 6, f"  {_label_operator(operator)}: ")
+        yield Item(f"{BOOK.text(f'carry_{operator.carry}')}: {operator.why}", 6, f"  {_label_operator(operator)}: ")
 
 
 def _label_operator(operator: OperatorMove) -> str:
@@ -171,27 +159,15 @@ class RealTimeDocument(
     """The document of ``ckpt migrate real-time``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    spark: Annotated[str, "the version that will run the query in real-time mode"]
-    restart: Annotated[RestartKeys, "the next start in real-time mode, with an unchanged checkpoint", of("forecast")]
-    steps: Annotated[tuple[MigrationStepKeys, ...], "what to do, in order"]
+    spark: str
+    restart: Annotated[RestartKeys, of("forecast")]
+    steps: tuple[MigrationStepKeys, ...]
     warnings: tuple[ForPeople, ...]
 
 
 def _show_real_time(move: RealTimeMove) -> Iterator[Block]:
     text = BOOK.text(f"to_real_time_{move.outcome}", why=move.refused or "")
     yield Headline(str(text), _TONES[_choose_exit(move)])
-
-
-def _show_how(move: RealTimeMove) -> Iterator[Block]:
-    if move.steps:
-        yield Heading("How")
-    yield from list_steps(move.steps)
-
-
-def _show_needs(move: RealTimeMove) -> Iterator[Block]:
-    if move.steps:
-        yield Heading("Needs", "otherwise real-time mode refuses the query")
-        yield from bullets(NEEDS)
 
 
 def _show_start(move: RealTimeMove) -> Iterator[Block]:
@@ -219,5 +195,7 @@ class RealTimeReport(Report[RealTimeMove]):
 
     def page(self) -> Page:
         move = self.record
-        how = (_show_real_time(move), [forecast_cases([move.forecast])], _show_how(move), _show_needs(move))
-        return page_of(show_title(move.inspection), *how, show_warnings(move.warnings), _show_start(move))
+        how = [Heading("How"), *list_steps(move.steps)]
+        needs = [Heading("Needs", "otherwise real-time mode refuses the query"), *bullets(NEEDS)]
+        told = (_show_real_time(move), [forecast_cases([move.forecast])], *((how, needs) if move.steps else ()))
+        return page_of(show_title(move.inspection), *told, show_warnings(move.warnings), _show_start(move))

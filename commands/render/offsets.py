@@ -8,76 +8,34 @@ from ckpt.advice import NO_ROWS, Call, Do, call, do, words
 from ckpt.changes.offsets.commit import CommittedGroup, OffsetsCommit
 from ckpt.changes.offsets.exchange import Position, Positions
 from ckpt.changes.offsets.plan import OffsetsPlan
-from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.inspection.scan.scan import ScannedRoot
 from ckpt.model import Json
 from ckpt.texts import instant, plural
 
-from .blocks import (
-    Block,
-    Heading,
-    Headline,
-    Item,
-    Next,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    bullets,
-    more,
-    page_of,
-    show_call,
-    show_warnings,
-)
+from . import blocks
 from .change import ChangeReport
-from .change_keys import ChangeDocument, ReplayKeys
+from .change_keys import ChangeDocument
 from .document import Document, DocumentKeys
-from .inspection import NEW_PARTITIONS, CheckpointKeys, ReadRangeKeys
+from .inspection import CheckpointKeys, ReadRangeKeys, SourceReadKeys
 from .keys import Keys, Sentences, of
 from .page import label_source, offset_text, range_text, show_ranges, show_title
-from .reports import Exit, Report
+from .reports import Report
 
 _SHOWN = 20  # how many sources are named
 
 
-_KEYS = "index name type from_ to amount unit new_partitions rows reader_option conditions no_option"
-
-
-class _Position(Keys, record=Position, keys=_KEYS):
-    index: Annotated[int, of("view.index")]
-    name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
-    type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types", of("view.type")]
-    from_: Annotated[
-        Json,
-        "the offset at which the batch begins; null for the beginning of the source, or if the log "
-        "lacks that offset (see `warnings`)",
-        of("range.start"),
-    ]
-    to: Annotated[Json, "the offset at which the batch ends", of("view.offset")]
-    amount: Annotated[
-        int | None,
-        "how far the batch advances the source",
-        lambda source: getattr(source.range.advance, "amount", None),
-    ]
-    unit: Annotated[str | None, "the unit of the amount", lambda source: getattr(source.range.advance, "unit", None)]
-    new_partitions: Annotated[int, NEW_PARTITIONS, lambda source: getattr(source.range.advance, "new_partitions", 0)]
-    reader_option: Annotated[
-        Mapping[str, str],
-        "object with `DataStreamReader` options that start a reader where the batch ends, all as "
-        "strings; empty if no options can do so",
-        of("options"),
-    ]
-    conditions: Annotated[Sentences, "other conditions, which ckpt cannot check"]
-    no_option: Annotated[str | None, "why no option can", of("refused")]
+class _Position(SourceReadKeys, record=Position, keys="rows"):
+    to: Annotated[Json, of("view.offset")]
+    reader_option: Annotated[Mapping[str, str], of("options")]
+    conditions: Sentences
+    no_option: Annotated[str | None, of("refused")]
 
 
 class PositionsDocument(DocumentKeys, record=Positions, keys="checkpoint batch committed sources warnings refused"):
     """The document of ``ckpt offsets show``."""
 
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    sources: Annotated[tuple[_Position, ...], "in the order of the query"]
-    warnings: Sentences
+    sources: tuple[_Position, ...]
 
 
 class PositionsReport(Report[Positions]):
@@ -85,76 +43,65 @@ class PositionsReport(Report[Positions]):
 
     keys = PositionsDocument
 
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.refused else Exit.OK
-
-    def page(self) -> Page:
-        parts = (_show_headline, _show_sources, lambda shown: show_warnings(shown.warnings), _show_next)
-        return page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
+    def page(self) -> blocks.Page:
+        parts = (_show_headline, _show_sources, lambda shown: blocks.show_warnings(shown.warnings), _show_next)
+        return blocks.page_of(show_title(self.record.inspection), *(part(self.record) for part in parts))
 
 
-def _show_headline(positions: Positions) -> Iterator[Block]:
+def _show_headline(positions: Positions) -> Iterator[blocks.Block]:
     if positions.refused:
-        yield Headline(f"NOTHING TO SHOW: {positions.refused}", Tone.ERROR)
+        yield blocks.Headline(f"NOTHING TO SHOW: {positions.refused}", blocks.Tone.ERROR)
     else:
         done = "committed" if positions.committed else "not committed"
-        yield Headline(f"BATCH {positions.batch}, {done}", Tone.PLAIN)
+        yield blocks.Headline(f"BATCH {positions.batch}, {done}", blocks.Tone.PLAIN)
 
 
-def _show_sources(positions: Positions) -> Iterator[Block]:
+def _show_sources(positions: Positions) -> Iterator[blocks.Block]:
     if not positions.sources:
         return
-    yield Heading("Sources", "what the batch reads, and reader options that start where the batch ends")
+    yield blocks.Heading("Sources", "what the batch reads, and reader options that start where the batch ends")
     for source in positions.sources[:_SHOWN]:
         end = offset_text(source.view.record)
         text = range_text(source.range) if source.begins_known else f"from an unknown offset to {end}"
-        yield Item(text, 24, f"  {label_source(source.view)}")
+        yield blocks.Item(text, 24, f"  {label_source(source.view)}")
         for key, value in source.options.items():
-            yield Item(value, 7, f"     {key} = ")
-        yield from (Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions))
-    yield from more(len(positions.sources) - _SHOWN)
+            yield blocks.Item(value, 7, f"     {key} = ")
+        yield from (
+            blocks.Item(text, 7, "     - ") for text in ([source.refused] if source.refused else source.conditions)
+        )
+    yield from blocks.more(len(positions.sources) - _SHOWN)
 
 
-def _show_next(positions: Positions) -> Iterator[Block]:
+def _show_next(positions: Positions) -> Iterator[blocks.Block]:
     inspection, path = positions.inspection, positions.inspection.checkpoint.uri
     here = call("offsets_show", path).but(batch=positions.batch)
     led_here = (rated.advice for rated in inspection.troubles if rated.advice and here in rated.advice.calls)
     begin_anew = all(source.begins_anew for source in positions.sources)
     if advice := next(led_here, None):
-        yield Next(advice.without({here}).steps)
+        yield blocks.Next(advice.without({here}).steps)
     elif positions.refused or not (inspection.sound and positions.committed and begin_anew):
-        yield from show_call(call("inspect", path), words("See what the next start does."))
+        yield from blocks.show_call(call("inspect", path), words("See what the next start does."))
     else:
         code = call("handoff", path).but(batch=positions.batch, snippet="python")
-        yield from show_call(code, words("Get the code of a new query that continues after this batch."))
+        yield from blocks.show_call(code, words("Get the code of a new query that continues after this batch."))
 
 
 class _NewEnd(Keys):
     index: Annotated[int, of("range.index")]
-    from_: Annotated[Json, "the current end of the batch", of("range.start")]
-    to: Annotated[Json, "the new one", of("range.end")]
+    from_: Annotated[Json, of("range.start")]
+    to: Annotated[Json, of("range.end")]
 
 
 class _Skipped(Keys):
-    batch: Annotated[int, "the first batch that would have read these rows", lambda plan: (plan.batch or 0) + 1]
+    batch: Annotated[int, lambda plan: (plan.batch or 0) + 1]
     sources: Annotated[tuple[ReadRangeKeys, ...], of("skipped")]
 
 
 class OffsetsDocument(ChangeDocument, record=OffsetsPlan, request="batch sources needed", result="skipped"):
     """The document of ``ckpt offsets set`` and ``ckpt offsets import``."""
 
-    sources: Annotated[tuple[_NewEnd, ...], "those that change", of("moved")]
-    needed: Annotated[bool, "the new offsets differ from the current offsets"]
-    replay: Annotated[
-        tuple[ReplayKeys, ...],
-        "the rows that the first batch reads again; for an uncommitted batch, its whole range",
-    ]
-    skipped: Annotated[
-        tuple[_Skipped, ...],
-        "rows that the query will never read: `--accept-skip`",
-        lambda plan: (plan,) if plan.skipped else (),
-    ]
+    sources: Annotated[tuple[_NewEnd, ...], of("moved")]
+    skipped: Annotated[tuple[_Skipped, ...], lambda plan: (plan,) if plan.skipped else ()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +125,9 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         )
         return f"batch {self.plan.batch}: {'; '.join(ends)}" if self.plan.moved else ""
 
-    def own_part(self) -> Iterator[Block]:
+    def own_part(self) -> Iterator[blocks.Block]:
         if self.plan.skipped and self.plan.steps:
-            yield Heading("Skipped", "rows that this query will never read")
+            yield blocks.Heading("Skipped", "rows that this query will never read")
             yield from show_ranges(self.plan.skipped)
 
     @property
@@ -188,8 +135,8 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
         typed = self.typed or self.plan.asked or call(self.plan.name)
         return Call(typed.name, (self.plan.root, *typed.arguments), typed.options).but(expect_batch=self.plan.batch)
 
-    def next_if_nothing(self) -> Iterator[Block]:
-        return show_call(call("offsets_show", self.plan.root), words("See the positions of the sources."))
+    def next_if_nothing(self) -> Iterator[blocks.Block]:
+        return blocks.show_call(call("offsets_show", self.plan.root), words("See the positions of the sources."))
 
 
 class OffsetsExportReport(PositionsReport):
@@ -203,8 +150,8 @@ class OffsetsCommitDocument(DocumentKeys):
     """The document of ``ckpt offsets commit``."""
 
     roots: Annotated[tuple[ScannedRoot, ...], of("scan.roots")]
-    groups: Annotated[tuple[CommittedGroup, ...], "one group for each checkpoint with a Kafka source that answered"]
-    problems: tuple[Annotated[str, "a root, checkpoint, source or group where nothing was committed, and why"], ...]
+    groups: tuple[CommittedGroup, ...]
+    problems: tuple[str, ...]
 
 
 class OffsetsCommitReport(Report[OffsetsCommit]):
@@ -212,34 +159,30 @@ class OffsetsCommitReport(Report[OffsetsCommit]):
 
     keys = OffsetsCommitDocument
 
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.problems else Exit.OK
+    def page(self) -> blocks.Page:
+        return blocks.page_of(self._show_groups(), self._show_problems(), self._show_next())
 
-    def page(self) -> Page:
-        return page_of(self._show_groups(), self._show_problems(), self._show_next())
-
-    def _show_groups(self) -> Iterator[Block]:
+    def _show_groups(self) -> Iterator[blocks.Block]:
         committed = [group for group in self.record.groups if group.refused is None]
         scan = self.record.scan
-        yield Title(
+        yield blocks.Title(
             ", ".join(root.uri for root in scan.roots),
             (plural(len(scan.checkpoints), "checkpoint"), instant(scan.ended_ms)),
         )
-        yield Headline(
+        yield blocks.Headline(
             f"COMMITTED to {plural(len(committed), 'consumer group')}" if committed else "NOTHING COMMITTED",
-            Tone.GOOD if committed and not self.record.problems else Tone.WARNING,
+            blocks.Tone.GOOD if committed and not self.record.problems else blocks.Tone.WARNING,
         )
         if committed:
             rows = tuple((group.group, ", ".join(sorted(group.positions)), group.path) for group in committed)
-            yield Table(rows, ("group", "topics", "checkpoint"), TooWide.DROP)
+            yield blocks.Table(rows, ("group", "topics", "checkpoint"), blocks.TooWide.DROP)
 
-    def _show_problems(self) -> Iterator[Block]:
+    def _show_problems(self) -> Iterator[blocks.Block]:
         if self.record.problems:
-            yield Heading("Not committed", "")
-            yield from bullets(self.record.problems)
+            yield blocks.Heading("Not committed", "")
+            yield from blocks.bullets(self.record.problems)
 
-    def _show_next(self) -> Iterator[Block]:
+    def _show_next(self) -> Iterator[blocks.Block]:
         if self.record.problems:
             solve = words("Fix each problem named above; committed groups stay committed.")
-            yield Next((do(Do.CHANGE, solve, rows=NO_ROWS),))
+            yield blocks.Next((do(Do.CHANGE, solve, rows=NO_ROWS),))

@@ -18,22 +18,7 @@ from ckpt.restart.findings import Forecast, Outcome, Severity
 from ckpt.texts import instant, plural, quote_word, ranges
 from ckpt.versions import Progress
 
-from .blocks import (
-    TONES,
-    Block,
-    Cases,
-    Heading,
-    Item,
-    Line,
-    Page,
-    Table,
-    Title,
-    Tone,
-    TooWide,
-    more,
-    page_of,
-    show_outcome,
-)
+from . import blocks
 from .findings import show_findings, show_findings_briefly, show_next, show_notes_briefly
 from .live import show_live, show_sink
 from .reports import Exit, Report
@@ -79,12 +64,12 @@ class InspectionReport(Report[Inspection]):
     def html(self) -> str:
         return plot(self.record)
 
-    def page(self) -> Page:
+    def page(self) -> blocks.Page:
         in_full = (show_findings, _show_sources, show_sink, _show_batches, show_state)
         in_brief = (show_findings_briefly, _show_facts)
         forecasts = _show_all_forecasts if self.verbose else _show_forecasts
         parts = (_show_verdict, show_title, forecasts, *(in_full if self.verbose else in_brief), show_next)
-        return page_of(*(part(self.record) for part in parts))
+        return blocks.page_of(*(part(self.record) for part in parts))
 
 
 def plot(inspection: Inspection, template: str = "inspection.html") -> str:
@@ -92,11 +77,11 @@ def plot(inspection: Inspection, template: str = "inspection.html") -> str:
     from .html import plot_inspection  # fills templates, which no other form needs
 
     live = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
-    besides = page_of(show_not_asked(inspection), show_sink(inspection), live)
-    return plot_inspection(inspection, page_of(_show_verdict(inspection, ())), besides, template)
+    besides = blocks.page_of(show_not_asked(inspection), show_sink(inspection), live)
+    return plot_inspection(inspection, blocks.page_of(_show_verdict(inspection, ())), besides, template)
 
 
-def show_title(inspection: Inspection) -> Iterator[Block]:
+def show_title(inspection: Inspection) -> Iterator[blocks.Block]:
     """Name of a checkpoint, and its main facts."""
     checkpoint = inspection.checkpoint
     complete = os.path.abspath(checkpoint.uri) if checkpoint.uri in (".", "..", "./") else checkpoint.uri
@@ -105,7 +90,7 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     if checkpoint.flow is not None:
         name, of = f"{checkpoint.flow.flow.name}/{checkpoint.flow.version}", [_name_flow(checkpoint.flow)]
     if checkpoint.kind is Kind.EMPTY:
-        yield Title(name, (*of, "empty"))
+        yield blocks.Title(name, (*of, "empty"))
         yield from show_flow(inspection)
         return
     older = max(checkpoint.offsets.records, default=None)  # where the newest offsets cannot be read
@@ -124,7 +109,7 @@ def show_title(inspection: Inspection) -> Iterator[Block]:
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
     of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]
     writer = [f"written by {versions}"] if (versions := inspection.written_by.versions) else []
-    yield Title(name, (*of, f"{keeps}, {has}", *continuous, batch, *writer, query))
+    yield blocks.Title(name, (*of, f"{keeps}, {has}", *continuous, batch, *writer, query))
     yield from show_flow(inspection)
 
 
@@ -134,7 +119,7 @@ def _name_flow(version: FlowVersion) -> str:
     return f"version {version.version} of flow {version.flow.name} of {version.flow.table}{uses}"
 
 
-def show_flow(inspection: Inspection) -> Iterator[Block]:
+def show_flow(inspection: Inspection) -> Iterator[blocks.Block]:
     """Say how the flow of a pipeline is started: whatever says "start the query" means that."""
     version = inspection.checkpoint.flow
     if version is not None:
@@ -142,7 +127,7 @@ def show_flow(inspection: Inspection) -> Iterator[Block]:
         if table := version.flow.refreshed:
             only = Code(f"--refresh {quote_word(table)}")
             starts += words(" (only the flows of this table: {only})", only=only)
-        yield Item(starts, 13, "  pipeline   ")
+        yield blocks.Item(starts, 13, "  pipeline   ")
 
 
 def _name_kind(source: SourceView, inspection: Inspection) -> str:
@@ -153,7 +138,7 @@ def _name_kind(source: SourceView, inspection: Inspection) -> str:
     return "kafka or Event Hubs" if either else _name_type(source)
 
 
-def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iterator[Block]:
+def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iterator[blocks.Block]:
     """The first lines, with the outcome in capitals if it is one of the leads."""
     text = inspection.verdict
     for lead in leads:
@@ -161,15 +146,15 @@ def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iter
             text = lead.upper() + text[len(lead) :]
     worst = max((j.severity for j in inspection.findings), key=lambda s: s.rank, default=Severity.NOTE)
     new = inspection.checkpoint.kind is Kind.EMPTY
-    tone = Tone.WARNING if new else Tone.GOOD if inspection.sound else TONES[worst]
-    yield from show_outcome(text, tone, inspection.advice.steps if inspection.troubles else ())
+    tone = blocks.Tone.WARNING if new else blocks.Tone.GOOD if inspection.sound else blocks.TONES[worst]
+    yield from blocks.show_outcome(text, tone, inspection.advice.steps if inspection.troubles else ())
 
 
-def _show_all_forecasts(inspection: Inspection) -> Iterator[Block]:
+def _show_all_forecasts(inspection: Inspection) -> Iterator[blocks.Block]:
     yield from _show_forecasts(inspection, inspection.forecasts)
 
 
-def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) -> Iterator[Block]:
+def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) -> Iterator[blocks.Block]:
     """Forecasts; where none are given, those that count, and others: of a healthy checkpoint those that run."""
     left_out = [Outcome.REFUSED] if not inspection.sound else [o for o in Outcome if not o.runs]
     others = [f for f in inspection.forecasts if f not in inspection.counted and f.outcome not in left_out]
@@ -177,10 +162,10 @@ def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) 
     yield forecast_cases(forecasts or [f for f in inspection.forecasts if id(f) in shown] or inspection.counted)
     promised = any(forecast.outcome.runs for forecast in inspection.counted)
     if promised and (inspection.checkpoint.state is not None or len(inspection.sources) > 1):
-        yield Line("  for the query unchanged: the same sources, operators, keys and aggregates")
+        yield blocks.Line("  for the query unchanged: the same sources, operators, keys and aggregates")
 
 
-def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
+def forecast_cases(forecasts: Sequence[Forecast]) -> blocks.Cases:
     """One line for each distinct forecast, with the modes and versions that it holds for."""
     groups: dict[str, dict[Progress, list[Forecast]]] = {}
     for forecast in forecasts:
@@ -191,10 +176,10 @@ def forecast_cases(forecasts: Sequence[Forecast]) -> Cases:
         for mode, these in modes.items():
             spelled.setdefault(spell([f.spark for f in these]), []).append(mode)
         rows += [(", ".join(these), f"Spark {versions}", text) for versions, these in spelled.items()]
-    return Cases(tuple(rows))
+    return blocks.Cases(tuple(rows))
 
 
-def _show_facts(inspection: Inspection) -> Iterator[Block]:
+def _show_facts(inspection: Inspection) -> Iterator[blocks.Block]:
     """The sections of the evidence in brief."""
     yield from _show_sources(inspection, running=inspection.sound)
     yield from show_sink(inspection)
@@ -203,15 +188,15 @@ def _show_facts(inspection: Inspection) -> Iterator[Block]:
     yield from show_notes_briefly(inspection)
 
 
-def _show_sources(inspection: Inspection, *, running: bool = True) -> Iterator[Block]:
+def _show_sources(inspection: Inspection, *, running: bool = True) -> Iterator[blocks.Block]:
     if not inspection.sources:
         yield from show_not_asked(inspection)
         for outlook in inspection.live[:1]:
-            yield Heading("Sources", f"not asked: {outlook.said}")
+            yield blocks.Heading("Sources", f"not asked: {outlook.said}")
         return
     starts = [f for f in inspection.counted if f.sources]
     if running:
-        yield Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
+        yield blocks.Heading("Sources", f"the query must have exactly {plural(len(inspection.sources), 'source')}")
     for number, source in enumerate(inspection.sources[:_SOURCES]):
         reads = dict.fromkeys(
             _describe_reading(f.sources[source.index]) for f in starts if source.index < len(f.sources)
@@ -219,18 +204,18 @@ def _show_sources(inspection: Inspection, *, running: bool = True) -> Iterator[B
         margin = "  " if running else " " * 10 if number else "Sources   "
         label = f"{margin}{source.index}  {_name_kind(source, inspection)}" + (f" {source.name}" if source.name else "")
         for text in reads or {offset_text(source.record): None}:
-            yield Item(text, 24, label + "  ")
+            yield blocks.Item(text, 24, label + "  ")
             label = ""
         yield from show_live(inspection.live, source.index)
-    yield from more(len(inspection.sources) - _SOURCES)
+    yield from blocks.more(len(inspection.sources) - _SOURCES)
     if running:
         yield from show_not_asked(inspection)
 
 
-def show_not_asked(inspection: Inspection) -> Iterator[Block]:
+def show_not_asked(inspection: Inspection) -> Iterator[blocks.Block]:
     """Name in one line what was not asked: only that shows some losses."""
     if inspection.not_asked:
-        yield Item(join((_NOT_ASKED[name] for name in inspection.not_asked), ", "), 24, "  not asked  ")
+        yield blocks.Item(join((_NOT_ASKED[name] for name in inspection.not_asked), ", "), 24, "  not asked  ")
 
 
 def _describe_reading(reading: SourceRange) -> str:
@@ -246,13 +231,13 @@ def _describe_reading(reading: SourceRange) -> str:
     return f"reads again from {start} to {end}{total}"
 
 
-def _show_batches(inspection: Inspection) -> Iterator[Block]:
+def _show_batches(inspection: Inspection) -> Iterator[blocks.Block]:
     if logs := [*_show_logs(inspection)]:
         yield from logs
         yield _tabulate_batches(inspection)
 
 
-def _show_logs(inspection: Inspection) -> Iterator[Block]:
+def _show_logs(inspection: Inspection) -> Iterator[blocks.Block]:
     checkpoint = inspection.checkpoint
     if not checkpoint.offsets.ids and not checkpoint.commits.ids:
         return
@@ -260,14 +245,14 @@ def _show_logs(inspection: Inspection) -> Iterator[Block]:
     for log in (checkpoint.offsets, checkpoint.commits):
         span = f", {log.ids[0]} to {log.latest}" if log.ids else ""
         facts.append(f"{log.folder} {plural(len(log.ids), 'file')}{span}")
-    yield Heading("Batches", "   ".join([*facts, _PATTERNS[inspection.pattern]]))
+    yield blocks.Heading("Batches", "   ".join([*facts, _PATTERNS[inspection.pattern]]))
     gaps = {log.folder: ranges(log.missing) for log in (checkpoint.offsets, checkpoint.commits)}
     if len(set(gaps.values())) == 1:
         gaps = {"both": gaps["offsets"]}
-    yield from (Item(f"missing from {where}: {spans}") for where, spans in gaps.items() if spans)
+    yield from (blocks.Item(f"missing from {where}: {spans}") for where, spans in gaps.items() if spans)
 
 
-def _tabulate_batches(inspection: Inspection) -> Table:
+def _tabulate_batches(inspection: Inspection) -> blocks.Table:
     """The newest batches, and how far each advanced the sources."""
     sources = max((len(batch.advanced) for batch in inspection.batches), default=0)
     heads = ("batch", "time", "committed", *(f"source {index}" for index in range(sources)))
@@ -277,7 +262,7 @@ def _tabulate_batches(inspection: Inspection) -> Table:
         done = "yes" if batch.committed else "NO"
         when = "unreadable" if batch.unreadable else instant(batch.timestamp_ms)
         rows.append((str(batch.batch_id), when, done, *grown, *[""] * (sources - len(grown))))
-    return Table(tuple(rows), heads, TooWide.DROP)
+    return blocks.Table(tuple(rows), heads, blocks.TooWide.DROP)
 
 
 def _describe_advance(advance: Advance | None) -> str:
@@ -317,9 +302,9 @@ def range_text(reads: SourceRange) -> str:
     return f"from {offset_text(reads.start_offset)} to {end}{count}"
 
 
-def show_ranges(ranges: Iterable[SourceRange]) -> Iterator[Item]:
+def show_ranges(ranges: Iterable[SourceRange]) -> Iterator[blocks.Item]:
     """The ranges of sources, a paragraph each."""
-    return (Item(range_text(reads), 7, f"    {reads.index}  ") for reads in ranges)
+    return (blocks.Item(range_text(reads), 7, f"    {reads.index}  ") for reads in ranges)
 
 
 def label_source(view: SourceView) -> str:

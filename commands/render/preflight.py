@@ -34,48 +34,37 @@ _ASK = {
 
 
 class _Query(Keys):
-    spark: Annotated[str, "the version that described it"]
+    spark: str
     output_mode: str
-    sources: Annotated[
-        tuple[Annotated[str, "the kind of each source, in the query's order"], ...],
-        lambda query: [source.kind for source in query.sources],
-    ]
+    sources: Annotated[tuple[str, ...], lambda query: [source.kind for source in query.sources]]
     operators: Annotated[
-        tuple[Annotated[str, "the name of each stateful operator, by operator id"], ...] | None,
-        "null if Spark could not plan the query",
+        tuple[str, ...] | None,
         lambda query: None if query.operators is None else [operator.name for operator in query.operators],
     ]
 
 
 class _Fixed(Keys, record="ckpt.changes.fixes.unattended:AppliedFix", keys="fix does backup steps"):
-    steps: Annotated[tuple[StepKeys, ...], "in order"]
+    steps: tuple[StepKeys, ...]
 
 
 class PreflightDocument(DocumentKeys):
     """The document of ``ckpt preflight``."""
 
-    go: Annotated[bool, "whether the query can be started"]
-    verdict: Annotated[str, "one sentence for people; the wording may change"]
+    go: bool
+    verdict: str
     checkpoint: Annotated[CheckpointKeys, of("inspection")]
-    holds: Annotated[
-        tuple[FindingKeys, ...], "why the query cannot be started; empty if it can, or if the outcome is unknown"
-    ]
-    warnings: Annotated[tuple[FindingKeys, ...], "findings that are worth a look but do not hold up the start"]
-    settings: Annotated[tuple[SettingOutlook, ...], "each `--conf` setting, and how a restart treats that setting"]
-    restart: Annotated[tuple[RestartKeys, ...], "forecasts of the starts that count", of("inspection.counted")]
+    holds: tuple[FindingKeys, ...]
+    warnings: tuple[FindingKeys, ...]
+    settings: tuple[SettingOutlook, ...]
+    restart: Annotated[tuple[RestartKeys, ...], of("inspection.counted")]
     sources: tuple[SourceKeys, ...]
     sink: Annotated[SinkKeys | None, of("inspection.sink")]
     not_read: Annotated[NotRead, of("inspection.not_read")]
-    query: Annotated[_Query | None, "what `--expect` describes; null: not given"]
-    unknown: tuple[Annotated[str, "what could not be checked, for people; the wording may change"], ...]
-    not_asked: tuple[Annotated[Literal["sources", "sink", "query"], "questions that were not asked"], ...]
-    fixed: Annotated[
-        tuple[_Fixed, ...], "the fixes that `--fix safe` applied; the rest of this document describes the result"
-    ]
-    not_fixed: Annotated[
-        str | None,
-        "with `--fix safe`: why nothing was changed although the query cannot be started (human-readable text)",
-    ]
+    query: _Query | None
+    unknown: tuple[str, ...]
+    not_asked: tuple[Literal["sources", "sink", "query"], ...]
+    fixed: tuple[_Fixed, ...]
+    not_fixed: str | None
 
 
 class QueryReport(Report[QueryDescription]):

@@ -4,7 +4,6 @@ Names and units follow Prometheus' conventions: base units, no ages but times, o
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan
@@ -12,59 +11,28 @@ from ckpt.restart.diagnoses.logs import BATCHES_VANISHED
 from ckpt.restart.findings import Severity
 from ckpt.texts import escape_unprintable, mask_secrets
 
-_Value = float | int | bool | None
+from .book import BOOK
+
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
 
 
-@dataclass(frozen=True, slots=True)
-class _Gauge:
-    """A metric that each checkpoint may have; None: it has not."""
-
-    name: str
-    help: str
-    value: Callable[[ScannedCheckpoint], _Value]
-
-
-_GAUGES = (
-    _Gauge("readable", "Whether the checkpoint could be inspected.", lambda row: row.error is None),
-    _Gauge(
-        "restartable",
-        "Whether the query runs after its next start, according to all forecasts that decide the verdict.",
-        lambda row: None if row.outcome is None else row.outcome.runs,
-    ),
-    _Gauge(
-        "batches_vanished",
-        "Whether the query's folders exist but contain no batch, although the query ran.",
-        lambda row: None if row.error is not None else BATCHES_VANISHED.code in row.codes,
-    ),
-    _Gauge("latest_batch", "Id of the latest planned batch.", lambda row: row.latest_batch),
-    _Gauge(
-        "latest_batch_timestamp_seconds",
-        "When the latest batch was planned, in seconds since 1970.",
-        lambda row: None if row.latest_ms is None else row.latest_ms / 1000,
-    ),
-    _Gauge("uncommitted_batches", "Planned batches without a commit.", lambda row: row.uncommitted),
-    _Gauge("files", "Files of the checkpoint.", lambda row: row.files),
-    _Gauge("size_bytes", "Total size of the checkpoint's files.", lambda row: row.size),
-    _Gauge("state_size_bytes", "Size of the state files, including old versions.", lambda row: row.state_bytes),
-    _Gauge(
-        "snapshot_lag_versions",
-        "Largest number of versions that a state partition replays after its newest snapshot at the next start.",
-        lambda row: row.snapshot_lag,
-    ),
-    _Gauge("source_lag_offsets", "Unread Kafka offsets (with --sources).", lambda row: row.lag),
-    _Gauge(
-        "deletable_bytes",
-        "Size of files that no restart needs, judging by names and sizes.",
-        lambda row: row.deletable,
-    ),
-    _Gauge(
-        "not_read_bytes",
-        "Size of state files that the next start loads but that were not read completely.",
-        lambda row: None if row.not_read is None else row.not_read.bytes,
-    ),
-    _Gauge("replay_files", "Deltas and changelogs that the next start replays.", lambda row: row.replay_files),
-)
+_GAUGES: Mapping[str, Callable[[ScannedCheckpoint], float | int | bool | None]] = {
+    "readable": lambda row: row.error is None,
+    "restartable": lambda row: None if row.outcome is None else row.outcome.runs,
+    "batches_vanished": lambda row: None if row.error is not None else BATCHES_VANISHED.code in row.codes,
+    "latest_batch": lambda row: row.latest_batch,
+    "latest_batch_timestamp_seconds": lambda row: None if row.latest_ms is None else row.latest_ms / 1000,
+    "uncommitted_batches": lambda row: row.uncommitted,
+    "files": lambda row: row.files,
+    "size_bytes": lambda row: row.size,
+    "state_size_bytes": lambda row: row.state_bytes,
+    "snapshot_lag_versions": lambda row: row.snapshot_lag,
+    "source_lag_offsets": lambda row: row.lag,
+    "deletable_bytes": lambda row: row.deletable,
+    "not_read_bytes": lambda row: None if row.not_read is None else row.not_read.bytes,
+    "replay_files": lambda row: row.replay_files,
+}
+"""Metrics that each checkpoint may have; None: it has not."""
 
 
 def exposition(scan: Scan) -> str:
@@ -94,11 +62,9 @@ def write_metrics(scan: Scan) -> Iterator[str]:
     ]
     about = "Findings of ckpt by severity; notes are harmless."
     yield from _write_family("ckpt_checkpoint_findings", about, findings)
-    for gauge in _GAUGES:
-        values = [
-            ({"checkpoint": row.path}, value) for row in scan.checkpoints if (value := gauge.value(row)) is not None
-        ]
-        yield from _write_family(f"ckpt_checkpoint_{gauge.name}", gauge.help, values)
+    for name, find in _GAUGES.items():
+        values = [({"checkpoint": row.path}, value) for row in scan.checkpoints if (value := find(row)) is not None]
+        yield from _write_family(f"ckpt_checkpoint_{name}", str(BOOK.text(f"metric_{name}")), values)
 
 
 def _write_family(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Iterator[str]:

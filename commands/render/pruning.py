@@ -1,7 +1,6 @@
 """Report of ``ckpt prune``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, do, words
@@ -11,18 +10,10 @@ from ckpt.changes.steps import FileContent, FileStep, sidecar
 from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
+from .book import BOOK
 from .change import ChangeReport
 from .change_keys import ChangeDocument, RemovalKeys
-from .inspection import RestartKeys
 from .keys import Keys
-
-_WORDS = {
-    PruneReason.OLD_VERSION: "state of versions that no start needs",
-    PruneReason.KILLED_TASK: "state that a task wrote but no commit names",
-    PruneReason.ORPHAN: "SST files that no snapshot names",
-    PruneReason.TEMPORARY: "temporary files of interrupted writes",
-    PruneReason.SUPERSEDED: "versions of the flow that no run uses",
-}
 
 
 def _size_of(step: FileStep) -> int:
@@ -36,11 +27,7 @@ def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[FileStep]:
 
 
 class _Pruned(Keys):
-    kind: Annotated[
-        PruneReason,
-        "state of versions that no start needs; state that a task wrote but no commit names; SST files that no "
-        "snapshot names; temporary files of interrupted writes; versions of a flow that no run uses",
-    ]
+    kind: PruneReason
     files: int
     bytes: int
 
@@ -55,18 +42,13 @@ class PruneDocument(
 ):
     """The document of ``ckpt prune``."""
 
-    needed: Annotated[bool, "there are files to remove"]
-    steps: Annotated[tuple[RemovalKeys, ...], "in order"]
-    after: Annotated[
-        tuple[RestartKeys, ...], "forecasts with the steps, which do not change them; empty if there are no steps"
-    ]
-    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
-    bytes: Annotated[int, "of all steps", lambda plan: sum(map(_size_of, plan.steps))]
+    steps: tuple[RemovalKeys, ...]
+    replay: tuple[()]
+    bytes: Annotated[int, lambda plan: sum(map(_size_of, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
-    in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
+    in_sinks: tuple[()]
 
 
-@dataclass(frozen=True, slots=True)
 class PruneReport(ChangeReport[PrunePlan]):
     """Files that no restart needs."""
 
@@ -85,15 +67,13 @@ class PruneReport(ChangeReport[PrunePlan]):
         return self.plan.why
 
     def own_part(self) -> Iterator[Block]:
-        if self.plan.pruned:
-            rows = ((pruned, _find_steps(self.plan, pruned)) for pruned in self.plan.pruned)
+        rows = []
+        for pruned in self.plan.pruned:
+            steps, what = _find_steps(self.plan, pruned), str(BOOK.text(f"prunes_{pruned.kind}"))
+            rows.append((f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), what))
+        if rows:
             yield Heading("Space", "the backup takes up the same space until you delete it")
-            yield Table(
-                tuple(
-                    (f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), _WORDS[pruned.kind])
-                    for pruned, steps in rows
-                )
-            )
+            yield Table(tuple(rows))
 
     def options(self) -> dict[str, Value | None]:
         return {"superseded": self.plan.superseded or None, "keep_batches": self.plan.wanted_batches}

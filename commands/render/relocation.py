@@ -1,8 +1,6 @@
 """Report of ``ckpt relocate``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated
 
 from ckpt.advice import Advice, Do, advise, do, words
 from ckpt.advice.calls import Value
@@ -12,23 +10,16 @@ from ckpt.versions import Progress
 from .blocks import Block, Heading, Next, bullets
 from .change import ChangeReport, lower
 from .change_keys import ChangeDocument, WritingStepKeys
-from .inspection import CheckpointKeys, RestartKeys
-from .keys import of
 
 
 class RelocationDocument(ChangeDocument, record=RelocationPlan, request="to recorded needed", result="held"):
     """The document of ``ckpt relocate``."""
 
-    needed: Annotated[bool, "operator metadata names schemas outside `to`"]
-    checkpoint: Annotated[CheckpointKeys, "at the current location, before any change", of("inspection")]
-    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
-    before: Annotated[tuple[RestartKeys, ...], "forecasts for the current location, without the steps"]
-    after: Annotated[tuple[RestartKeys, ...], "forecasts for `to`, with the steps; empty if there are no steps"]
-    replay: Annotated[tuple[()], "always empty: the same rows are read as before"]
-    in_sinks: Annotated[tuple[()], "always empty: every sink gets the same rows as before"]
+    steps: tuple[WritingStepKeys, ...]
+    replay: tuple[()]
+    in_sinks: tuple[()]
 
 
-@dataclass(frozen=True, slots=True)
 class RelocationReport(ChangeReport[RelocationPlan]):
     """New paths of schemas."""
 

@@ -52,8 +52,9 @@ class Report(Generic[Record]):
 
     @property
     def exit(self) -> Exit:
-        """How the run ends."""
-        return Exit.OK
+        """How the run ends: as failed where the record says why it is refused, or what its problems are."""
+        failed = getattr(self.record, "refused", None) or getattr(self.record, "problems", None)
+        return Exit.FAILED if failed else Exit.OK
 
     def document(self) -> Mapping[str, Any]:
         """For programs: a mapping with the keys of ``docs/contract.md`` in their order."""

@@ -1,8 +1,6 @@
 """Report of ``ckpt rewind``."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated
 
 from ckpt.advice import Advice, Code, Words, words
 from ckpt.advice.calls import Value
@@ -26,12 +24,9 @@ class RewindDocument(
 ):
     """The document of ``ckpt rewind``."""
 
-    needed: Annotated[bool, "files of later batches exist, or the query cannot go back to this batch"]
-    table: Annotated[_TableKeys | None, "the version of `--to-sink-version`; null without"]
-    possible: Annotated[tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "possible targets, judging by names"]
+    table: _TableKeys | None
 
 
-@dataclass(frozen=True, slots=True)
 class RewindReport(ChangeReport[RewindPlan]):
     """Rewind to an earlier batch."""
 

@@ -19,7 +19,7 @@ from .document import Document, DocumentKeys
 from .inspection import CheckpointKeys
 from .keys import Keys, Span, derive, of
 from .page import show_title
-from .reports import Exit, Report
+from .reports import Report
 from .rows import UnitKeys
 
 if TYPE_CHECKING:
@@ -35,113 +35,69 @@ starts_with stopped units refused written files bytes"""
 
 class _NewUnit(Keys, record=f"{_PLAN}RewrittenUnit", keys="unit rows partitions"):
     unit: UnitKeys
-    rows: Annotated[int | None, "rows in the new checkpoint; null if nothing was written"]
 
 
 class NewCheckpointDocument(DocumentKeys, record=f"{_PLAN}Rewrite", keys=_NEW):
     """The keys of both documents."""
 
-    checkpoint: Annotated[CheckpointKeys, "the old checkpoint"]
-    batch: Annotated[int, "the batch whose state the new checkpoint contains"]
-    provider: Annotated[str, "`hdfs` or `rocksdb`", of("new.provider")]
+    checkpoint: CheckpointKeys
+    provider: Annotated[str, of("new.provider")]
     partitions: Annotated[int, of("new.partitions")]
-    format_version: Annotated[int, "state store checkpoint format", of("new.version")]
-    planned_batch: Annotated[
-        int | None,
-        "the planned but uncommitted batch, which a start runs first; null if there is none",
-        of("planned"),
-    ]
-    settings: Annotated[Mapping[str, str], "the changed settings, as a map from names to new values", of("changed")]
-    starts_with: Annotated[
-        tuple[str, ...],
-        "Spark versions that can start the new checkpoint; until it is written, only those that can also start the old "
-        "one",
-    ]
-    stopped: Annotated[tuple[str, ...], "Spark versions that can start the old checkpoint but not the new one"]
+    format_version: Annotated[int, of("new.version")]
+    planned_batch: Annotated[int | None, of("planned")]
+    settings: Annotated[Mapping[str, str], of("changed")]
+    starts_with: tuple[str, ...]
+    stopped: tuple[str, ...]
     units: tuple[_NewUnit, ...]
-    refused: Annotated[str | None, "for people: why NEW cannot be written; the wording may change"]
+    refused: str | None
 
 
 class _RewrittenUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="dropped judged"):
-    judged: Annotated[
-        Literal["key", "row"] | None,
-        "what is left out: a key with all its rows, or a single row; null without a key list or condition",
-    ]
+    judged: Literal["key", "row"] | None
 
 
 class _LostPartition(Keys, record="ckpt.state.native.salvage:LostPartition", keys="operator partition keys why"): ...
 
 
 class _MergedCheckpoint(Keys):
-    path: Annotated[str, "as given", of("inspection.checkpoint.uri")]
+    path: Annotated[str, of("inspection.checkpoint.uri")]
     query_id: Annotated[str | None, of("inspection.checkpoint.query_id")]
-    batch: Annotated[int, "its newest committed batch"]
+    batch: int
 
 
 class _MergedSource(Keys, record="ckpt.new.rewrite.union:UnitedSource", keys="checkpoint source type"):
-    source: Annotated[int, "its number there", of("was")]
-    type: Annotated[str, "the kind of source", of("view.type")]
+    source: Annotated[int, of("was")]
+    type: Annotated[str, of("view.type")]
 
 
 class _NewPart(Keys, record=f"{_PLAN}Rewrite", keys="into where query_id written files bytes units"):
-    query_id: str | None
     units: tuple[_RewrittenUnit, ...]
 
 
 class RewriteDocument(NewCheckpointDocument):
     """The document of ``ckpt rewrite``."""
 
-    merged: Annotated[
-        tuple[_MergedCheckpoint, ...], "for a merge: the old checkpoints, in the given order; otherwise empty"
-    ]
-    sources: Annotated[
-        tuple[_MergedSource, ...], "for a merge: the sources that the new query must have, in order", of("new_sources")
-    ]
-    watermark_ms: Annotated[
-        int | None,
-        "for a merge: the lowest watermark, which the new checkpoint gets; otherwise null",
-        lambda rewrite: min(rewrite.union.watermarks_ms) if rewrite.union else None,
-    ]
-    watermarks_differ: Annotated[
-        bool,
-        "for a merge: rows between the lowest and highest watermarks are read, but were late for some of the old "
-        "queries",
-        lambda rewrite: rewrite.late_from_ms is not None,
-    ]
-    parts: Annotated[
-        tuple[_NewPart, ...], "for a split: the new checkpoints; the keys above describe the first. Otherwise empty"
-    ]
+    merged: tuple[_MergedCheckpoint, ...]
+    sources: Annotated[tuple[_MergedSource, ...], of("new_sources")]
+    watermark_ms: Annotated[int | None, lambda rewrite: min(rewrite.union.watermarks_ms) if rewrite.union else None]
+    watermarks_differ: Annotated[bool, lambda rewrite: rewrite.late_from_ms is not None]
+    parts: tuple[_NewPart, ...]
 
-    lost: Annotated[
-        tuple[_LostPartition, ...],
-        "with `--salvage`: unreadable keys, which are new to the query",
-        lambda rewrite: rewrite.salvage.lost if rewrite.salvage else (),
-    ]
-    read_again: Annotated[
-        Span | None,
-        "with `--salvage`: the committed batches after `batch`, which run again",
-        lambda rewrite: rewrite.salvage and rewrite.salvage.again,
-    ]
+    lost: Annotated[tuple[_LostPartition, ...], lambda rewrite: rewrite.salvage.lost if rewrite.salvage else ()]
+    read_again: Annotated[Span | None, lambda rewrite: rewrite.salvage and rewrite.salvage.again]
     units: tuple[_RewrittenUnit, ...]
-    unseen_keys: Annotated[
-        tuple[Annotated[Json, "columns and values, as given"], ...],
-        "keys of `--drop-keys` that were not in any row; empty if nothing was written",
-        of("unseen"),
-    ]
+    unseen_keys: Annotated[tuple[Json, ...], of("unseen")]
 
 
-class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"):
-    rows: Annotated[int | None, "rows in the new checkpoint; null if refused"]
+class _ImportedUnit(_NewUnit, record=f"{_PLAN}RewrittenUnit", keys="exported"): ...
 
 
 class ImportDocument(NewCheckpointDocument):
     """The document of ``ckpt import-state``."""
 
-    checkpoint: Annotated[CheckpointKeys, "CHECKPOINT"]
-    batch: Annotated[int, "the query continues after this batch"]
     units: tuple[_ImportedUnit, ...]
-    export: Annotated[str, "as given"]
-    export_query_id: Annotated[str | None, "of EXPORT; null if its manifest has no query id", of("exported_id")]
+    export: str
+    export_query_id: Annotated[str | None, of("exported_id")]
 
 
 @dataclass(frozen=True)
@@ -157,10 +113,6 @@ class RewriteReport(Report["Rewrite"]):
         source = value.inspection.checkpoint.uri
         imported = any(unit.exported is not None for unit in value.units)
         return ImportReport(value, source, "the rows given") if imported else cls(value, source)
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.refused else Exit.OK
 
     def document(self) -> Document:
         parts = [derive(_NewPart, part, units=self._derive_units(part)) for part in self.record.parts]

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ckpt.advice import call, words
-from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.formats.types import sql_type, type_name
 from ckpt.model import Json
 from ckpt.state.reading.units import StateUnit, UnitKind
@@ -15,7 +13,7 @@ from ckpt.texts import batch_ranges, instant, plural, ranges
 from .blocks import Block, Heading, Headline, Item, Line, Page, Table, Title, Tone, TooWide, more, page_of, show_call
 from .book import BOOK
 from .document import Document, DocumentKeys
-from .inspection import NEW_PARTITIONS
+from .inspection import SourceReadKeys
 from .keys import Keys, derive, itself, of
 from .page import label_source, range_text
 from .reports import Exit, Report
@@ -29,19 +27,15 @@ if TYPE_CHECKING:
 class StateOwnerKeys(Keys):
     """The checkpoint whose state was read."""
 
-    path: Annotated[str, "as given", of("checkpoint")]
-    query_id: Annotated[str | None, "from `metadata`", of("moment.query_id")]
+    path: Annotated[str, of("checkpoint")]
+    query_id: Annotated[str | None, of("moment.query_id")]
 
 
 class UnitKeys(Keys):
     """A unit of state."""
 
     operator: int
-    store: Annotated[
-        str | None,
-        "of a join, if its stores are shown as Spark keeps them",
-        lambda unit: unit.stores[0] if unit.kind is UnitKind.STORE else None,
-    ]
+    store: Annotated[str | None, lambda unit: unit.stores[0] if unit.kind is UnitKind.STORE else None]
     side: Literal["left", "right"] | None
     variable: str | None
     timers: Annotated[bool, lambda unit: unit.kind is UnitKind.TIMERS]
@@ -51,7 +45,7 @@ class ColumnKeys(Keys):
     """A column of the flat shape."""
 
     name: str
-    type: Annotated[str, "as Spark SQL writes types", lambda column: sql_type(column.type)]
+    type: Annotated[str, lambda column: sql_type(column.type)]
 
 
 class StateDocument(DocumentKeys):
@@ -64,7 +58,7 @@ class UnitDocument(StateDocument):
     """The first keys of a document about one unit of state."""
 
     unit: UnitKeys
-    batch: Annotated[int, "the state as of this batch", of("moment.batch")]
+    batch: Annotated[int, of("moment.batch")]
 
 
 _KEYS = "columns rows more partition foreign_snapshots"
@@ -73,15 +67,8 @@ _KEYS = "columns rows more partition foreign_snapshots"
 class RowsDocument(UnitDocument, record="ckpt.state.native.show:StateRows", keys=_KEYS):
     """The document of ``ckpt state show``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "the columns, as in the flat shape of `ckpt export-state`"]
-    rows: tuple[
-        Annotated[
-            Json,
-            "an object with a value for each column: times in ISO 8601, decimals and intervals as text, binaries in "
-            "base64. A map is an object if its keys are strings; otherwise, it is a list of {key, value}",
-        ],
-        ...,
-    ]
+    columns: tuple[ColumnKeys, ...]
+    rows: tuple[Json, ...]
 
 
 class _Count(Keys):
@@ -92,8 +79,8 @@ class _Count(Keys):
 class CountsDocument(StateDocument):
     """The document of ``ckpt state count``."""
 
-    batch: Annotated[int, "the state as of this batch", of("moment.batch")]
-    units: Annotated[tuple[_Count, ...], "parts of the state that together contain the requested state exactly once"]
+    batch: Annotated[int, of("moment.batch")]
+    units: tuple[_Count, ...]
 
 
 class _UnitDiff(Keys, record="ckpt.state.native.diff:UnitDiff", keys="unit added removed changed rows"):
@@ -103,16 +90,16 @@ class _UnitDiff(Keys, record="ckpt.state.native.diff:UnitDiff", keys="unit added
 class DiffDocument(StateDocument):
     """The document of ``ckpt state diff``."""
 
-    other: Annotated[StateOwnerKeys, "the checkpoint of the later state: the same checkpoint or another"]
+    other: StateOwnerKeys
     from_batch: Annotated[int, of("before.batch")]
     to_batch: Annotated[int, of("after.batch")]
-    units: Annotated[tuple[_UnitDiff, ...], "parts of the state that match the options"]
+    units: tuple[_UnitDiff, ...]
 
 
 class SizesDocument(UnitDocument, record="ckpt.state.native.show:StateSizes", keys="columns keys partitions"):
     """The document of ``ckpt state keys``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "columns of the key, as in `ckpt state show`"]
+    columns: tuple[ColumnKeys, ...]
 
 
 class RowsReport(Report["StateRows"]):
@@ -182,7 +169,6 @@ class UnitReport(Report[StateUnit]):
         return page_of([Title(unit.label, facts)], [Table(rows, ("column", "type"))])
 
 
-@dataclass(frozen=True)
 class SizesReport(Report["StateSizes"]):
     """Report of ``ckpt state keys``: heavy keys, and the spread of rows."""
 
@@ -262,32 +248,19 @@ def _fill_cell(value: Any) -> str:
 _EVENTS = 3  # whose sources are on the page
 
 
-class _Read(Keys):
-    index: Annotated[int, of("view.index")]
-    name: Annotated[str | None, "offset log v2 names sources", of("view.name")]
-    type: Annotated[SourceType, "a `ckpt.sources` plugin may name other types", of("view.type")]
-    from_: Annotated[
-        Json, "the offset at which the batches begin; null for the beginning of the source", of("range.start")
-    ]
-    to: Annotated[Json, "the offset at which the batches end", of("range.end")]
-    amount: Annotated[int | None, "the size of that range", lambda read: getattr(read.range.advance, "amount", None)]
-    unit: Annotated[str | None, "the unit of the amount", lambda read: getattr(read.range.advance, "unit", None)]
-    new_partitions: Annotated[int, NEW_PARTITIONS, lambda read: getattr(read.range.advance, "new_partitions", 0)]
-
-
 _EVENT = "batch after_batch change cause key before after planned_ms watermark_ms sources"
 _HISTORY = "columns partition known_after first_rows rows events more unknown"
 
 
 class _Event(Keys, record="ckpt.state.native.history:KeyEvent", keys=_EVENT):
-    sources: Annotated[tuple[_Read, ...], "the rows read by the batches after `after_batch`, up to `batch`"]
+    sources: tuple[SourceReadKeys, ...]
 
 
 class HistoryDocument(UnitDocument, record="ckpt.state.native.history:StateHistory", keys=_HISTORY):
     """The document of ``ckpt state history``."""
 
-    columns: Annotated[tuple[ColumnKeys, ...], "the columns, as in the flat shape of `ckpt export-state`"]
-    events: Annotated[tuple[_Event, ...], "oldest first"]
+    columns: tuple[ColumnKeys, ...]
+    events: tuple[_Event, ...]
 
 
 class HistoryReport(Report["StateHistory"]):
@@ -312,7 +285,7 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
     rows = []
     for event in history.events:
         row = [str(event.batch) if event.certain_batch else f"{_first_batch(event)} to {event.batch}"]
-        row += [instant(event.planned_ms), _CHANGES.get(event.cause or "", str(event.change))]
+        row += [instant(event.planned_ms), str(BOOK.text(f"gone_by_{event.cause}") if event.cause else event.change)]
         row += [describe_fields(event.key)] if several_keys else []
         row += [describe_fields(event.before if event.after is None else event.after)]
         rows.append(tuple(row))
@@ -322,13 +295,6 @@ def _show_events(history: "StateHistory") -> Iterator[Block]:
     yield Table(tuple(rows), heads, TooWide.STACK)
     if history.more:
         yield Item(words("there are older ones: see {--limit}"))
-
-
-_CHANGES = {
-    "watermark": "removed by the watermark",
-    "ttl": "removed because its time to live had expired",
-    "query": "removed by the query",
-}
 
 
 def _first_batch(event: "KeyEvent") -> int:

@@ -1,7 +1,6 @@
 """Report of ``ckpt skip``."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from ckpt.advice import Advice, Do, Instruction, advise, call, do, words
@@ -22,14 +21,8 @@ _FILES = 10  # how many are named
 
 
 class _Source(ReadRangeKeys):
-    reader_option: Annotated[
-        Mapping[str, str],
-        "object with reader options that make a read start where the batch begins, as strings; empty if none can",
-    ]
-    files: Annotated[
-        Json,
-        "the skipped files of a file source, as a list of URIs; null for other sources, or if the log cannot be read",
-    ]
+    reader_option: Mapping[str, str]
+    files: Json
 
 
 class _Skipped(Keys):
@@ -46,12 +39,10 @@ class _Skipped(Keys):
 class SkipDocument(ChangeDocument, record=SkipPlan, request="needed", result="skipped"):
     """The document of ``ckpt skip``."""
 
-    needed: Annotated[bool, "the latest batch is not committed"]
-    skipped: Annotated[tuple[_Skipped, ...], "the batch that is skipped"]
-    replay: Annotated[tuple[()], "always empty: no rows are read again"]
+    skipped: tuple[_Skipped, ...]
+    replay: tuple[()]
 
 
-@dataclass(frozen=True, slots=True)
 class SkipReport(ChangeReport[SkipPlan]):
     """A planned batch that counts as done without its rows."""
 

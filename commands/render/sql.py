@@ -1,14 +1,14 @@
 """Report of ``ckpt sql``: the rows of an answer."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from ckpt.model import Json
 from ckpt.texts import plural
 
 from .blocks import Block, Headline, Page, Tone, page_of
 from .document import DocumentKeys
-from .reports import Exit, Report
+from .reports import Report
 from .rows import tabulate_rows
 
 if TYPE_CHECKING:
@@ -18,20 +18,13 @@ if TYPE_CHECKING:
 class AnswerDocument(DocumentKeys, record="ckpt.tables.answers:Answer", keys="columns rows problems"):
     """The document of ``ckpt sql``."""
 
-    rows: tuple[
-        Annotated[Json, "an object with a value for each column, written as in `rows` of `ckpt state show`"], ...
-    ]
-    problems: tuple[Annotated[str, "a root or checkpoint that could not be read, and why; its rows are missing"], ...]
+    rows: tuple[Json, ...]
 
 
 class AnswerReport(Report["Answer"]):
     """Report of ``ckpt sql``."""
 
     keys = AnswerDocument
-
-    @property
-    def exit(self) -> Exit:
-        return Exit.FAILED if self.record.problems else Exit.OK
 
     def page(self) -> Page:
         return page_of(self._show_rows())

@@ -33,19 +33,19 @@ from .reports import Exit, Report
 
 class _Operator(Keys):
     id: Annotated[int, of("operator")]
-    name: Annotated[str | None, "as Spark recorded it", of("operator_name")]
+    name: Annotated[str | None, of("operator_name")]
 
 
 class _Key(Keys):
     name: str
-    type: Annotated[str, "as Spark's `simpleString`", lambda key: simple(key.type)]
+    type: Annotated[str, lambda key: simple(key.type)]
 
 
 class _Variable(Keys):
     name: str
     form: VariableForm
-    schema: Annotated[str, "of the value or element, in Spark DDL", lambda variable: columns(variable.fields)]
-    ttl: Annotated[bool, "whether the variable has a time to live, which loading restarts"]
+    schema: Annotated[str, lambda variable: columns(variable.fields)]
+    ttl: bool
 
 
 def _list_files(migration: TransformMigration) -> list[str]:
@@ -57,37 +57,27 @@ class TransformDocument(DocumentKeys):
 
     checkpoint: Annotated[CheckpointKeys, of("plan.handoff.inspection")]
     action: Annotated[Literal["plan", "write"], lambda migration: "plan" if migration.keys is None else "write"]
-    to: Annotated[str, "as given to Spark", of("target.name")]
+    to: Annotated[str, of("target.name")]
     format: Annotated[Literal["parquet", "delta"], of("plan.format")]
     api: Annotated[Api, of("plan.api")]
-    operator: Annotated[_Operator | None, "null if refused", of("plan.shape")] = None
-    family: Annotated[str | None, "what kind of operator, in words", of("plan.family")] = None
+    operator: Annotated[_Operator | None, of("plan.shape")] = None
+    family: Annotated[str | None, of("plan.family")] = None
     batch: Annotated[int | None, of("plan.initial.moment.batch")]
     state_version: Annotated[int | None, of("plan.initial.moment.state_version")] = None
-    exact: Annotated[bool, "no rows are read twice or skipped: see `ckpt handoff`", of("plan.handoff.exact")] = False
-    key: Annotated[tuple[_Key, ...], "the grouping key; empty if all rows form one group", of("plan.shape.keys")] = ()
-    variables: Annotated[tuple[_Variable, ...], "state variables of the new query", of("plan.variables")] = ()
-    time_mode: Annotated[
-        TimeMode | None, "as recorded for transformWithState; otherwise, as the state suggests", of("plan.time_mode")
-    ] = None
+    exact: Annotated[bool, of("plan.handoff.exact")] = False
+    key: Annotated[tuple[_Key, ...], of("plan.shape.keys")] = ()
+    variables: Annotated[tuple[_Variable, ...], of("plan.variables")] = ()
+    time_mode: Annotated[TimeMode | None, of("plan.time_mode")] = None
     output_mode: Annotated[str | None, of("plan.output_mode")] = None
-    watermark_ms: Annotated[int | None, "rows up to this time are dropped; 0 for none", of("plan.watermark_ms")] = None
-    keys: Annotated[int | None, "number of keys written; null for a plan"] = None
-    files: Annotated[tuple[str, ...], "below `to`", _list_files] = ()
-    fill_in: Annotated[
-        tuple[str, ...],
-        "constants of `start.py` that must be filled in",
-        lambda migration: list(to_fill_in(migration.plan)),
-    ] = ()
+    watermark_ms: Annotated[int | None, of("plan.watermark_ms")] = None
+    keys: int | None = None
+    files: Annotated[tuple[str, ...], _list_files] = ()
+    fill_in: Annotated[tuple[str, ...], lambda migration: list(to_fill_in(migration.plan))] = ()
     fill_in_ttl: Annotated[
-        tuple[str, ...],
-        "variables whose time to live must be filled in",
-        lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl],
+        tuple[str, ...], lambda migration: [variable.name for variable in migration.plan.variables if variable.ttl]
     ] = ()
     warnings: Annotated[Sentences, lambda migration: tuple(warnings_of(migration.plan))] = ()
-    refused: Annotated[
-        str | None, "why no new query can continue from this checkpoint, as human-readable text", lambda _: None
-    ]
+    refused: Annotated[str | None, lambda _: None]
 
 
 class TransformReport(Report[TransformMigration]):

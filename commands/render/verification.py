@@ -21,10 +21,8 @@ _SHOWN = 20  # damaged files that are named on a page
 
 
 class _Damage(Keys):
-    path: Annotated[str, "a file or the folder of a partition, relative to the checkpoint"]
-    kind: Annotated[
-        str, "such as `unreadable`, `bad-block`, `truncated`, `missing-sst`, `bad-row`; later versions may add kinds"
-    ]
+    path: str
+    kind: str
     detail: ForPeople
 
 
@@ -35,16 +33,11 @@ class VerificationDocument(DocumentKeys, record=StateVerification, keys=_KEYS):
     """The document of ``ckpt state verify``."""
 
     checkpoint: CheckpointKeys
-    damages: Annotated[tuple[_Damage, ...], "by path"]
+    damages: tuple[_Damage, ...]
     reasons: Annotated[
-        tuple[ForPeople, ...],
-        "why, for each of `unknown`",
-        lambda verification: [verification.reasons[path] for path in verification.unknown],
+        tuple[ForPeople, ...], lambda verification: [verification.reasons[path] for path in verification.unknown]
     ]
-    loadable: Annotated[
-        tuple[Annotated[tuple[int, int], "`[first, last]`"], ...], "the committed batches whose state can be loaded"
-    ]
-    restart: Annotated[tuple[RestartKeys, ...], "the forecast, based on the files read"]
+    restart: tuple[RestartKeys, ...]
 
 
 class VerificationReport(Report[StateVerification]):
@@ -84,18 +77,19 @@ class VerificationReport(Report[StateVerification]):
 
     def _show_damages(self) -> Iterator[Block]:
         damages, unknown = self.record.damages, self.record.unknown
-        if damages:
-            yield Heading("Damages", count_damaged(damages))
-            for damage in damages[:_SHOWN]:
-                yield Item(damage.path, 2)
-                yield Item(f"{damage.kind}: {damage.detail}", 4)
-            yield from more(len(damages) - _SHOWN)
-        if unknown:
-            yield Heading("Unknown", f"{plural(len(unknown), 'file')} that could not be checked")
-            for path in unknown[:_SHOWN]:
+        damaged = [(damage.path, f"{damage.kind}: {damage.detail}") for damage in damages]
+        unchecked = [(path, self.record.reasons[path]) for path in unknown]
+        could_not = f"{plural(len(unknown), 'file')} that could not be checked"
+        for name, fact, rows in (
+            ("Damages", count_damaged(damages), damaged),
+            ("Unknown", could_not, unchecked),
+        ):
+            if rows:
+                yield Heading(name, fact)
+            for path, why in rows[:_SHOWN]:
                 yield Item(path, 2)
-                yield Item(self.record.reasons[path], 4)
-            yield from more(len(unknown) - _SHOWN)
+                yield Item(why, 4)
+            yield from more(len(rows) - _SHOWN)
 
     def _show_rows(self) -> Iterator[Block]:
         state = self.record.checkpoint.state

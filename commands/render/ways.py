@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from ckpt.advice import NO_ROWS, Advice, Do, Words, call, do, words
@@ -34,22 +34,20 @@ _COSTS = {
 
 
 class _Way(Keys, record=Fix, keys="name recommended does steps replay drops refused"):
-    does: Annotated[str | None, "for people; the wording may change", lambda way: way.does or None]
-    steps: Annotated[int, "how many files this fix changes", lambda way: len(way.plan.steps)]
-    replay: Annotated[tuple[ReplayKeys, ...], "as `replay`", lambda way: way.plan.replay or ()]
-    drops: Annotated[bool, "a sink that remembers batch ids drops rows", lambda way: way.cost is Cost.MAY_LOSE]
-    refused: Annotated[str | None, "why this fix is not possible", of("plan.refused")]
+    does: Annotated[str | None, lambda way: way.does or None]
+    steps: Annotated[int, lambda way: len(way.plan.steps)]
+    replay: Annotated[tuple[ReplayKeys, ...], lambda way: way.plan.replay or ()]
+    drops: Annotated[bool, lambda way: way.cost is Cost.MAY_LOSE]
+    refused: Annotated[str | None, of("plan.refused")]
 
 
 class WaysDocument(ChangeDocument, record=RepairPlan, request="needed", result="chosen ways"):
     """The document of ``ckpt repair``."""
 
-    needed: Annotated[bool, "there is a problem that a fix may solve"]
-    chosen: Annotated[FixName | None, "the fix that the steps belong to", lambda plan: plan.chosen and plan.chosen.name]
-    ways: Annotated[tuple[_Way, ...], "all fixes in a fixed order; of those that cost least, the first is recommended"]
+    chosen: Annotated[FixName | None, lambda plan: plan.chosen and plan.chosen.name]
+    ways: tuple[_Way, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class WaysReport(ChangeReport[RepairPlan]):
     """Fixes, and the one that was chosen."""
 
@@ -118,10 +116,8 @@ class WaysReport(ChangeReport[RepairPlan]):
 class RepairDocument(ChangeDocument, record=AsyncRepairPlan, request="strategy needed"):
     """The document of ``ckpt repair-async``."""
 
-    strategy: Annotated[Literal["fill", "rewind"] | None, "the chosen strategy; null if there is no plan"]
-    needed: Annotated[bool, "there is a gap that stops a synchronous start"]
-    steps: Annotated[tuple[WritingStepKeys, ...], "in order"]
-    replay: Annotated[tuple[ReplayKeys, ...], "logged rows that the next synchronous start reads again"]
+    strategy: Literal["fill", "rewind"] | None
+    steps: tuple[WritingStepKeys, ...]
 
 
 class RepairReport(ChangeReport[AsyncRepairPlan]):

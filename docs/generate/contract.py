@@ -1,9 +1,12 @@
-"""``docs/contract.md``: the keys of each document, from its dataclass."""
+"""``docs/contract.md``: the keys of each document, from its dataclass, and their meanings in ``keys.toml``."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
+from inspect import get_annotations
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -50,6 +53,10 @@ DOCUMENTS = {
     "state verify": ("verification", "VerificationDocument"),
 }
 """Module and class of each declared document; ``docs/contract.md`` has the keys of the others as they are."""
+_MEANINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("keys.toml").read_text(encoding="utf-8")
+)
+"""By the module and the name of a class, and its key; a key that is not there has its meaning in its type."""
 _KEY_TABLE = r"(### JSON of `ckpt {}`\n(?:[^|\n][^\n]*\n|\n)*)(?:\|[^\n]*\n)+"
 _JSON_TYPES: dict[Any, str] = {int: "integer", str: "string", bool: "boolean", float: "number", NoneType: "null"}
 _JSON_TYPES |= {Words: "string", Spark: "string"}
@@ -78,22 +85,40 @@ _Models = dict[tuple[Any, bool], str]
 
 def document_keys(document: Any, models: _Models, prefix: str = "", like: Any = None) -> Iterator[tuple[str, str, str]]:
     """The path, type and meaning of each key of a document, in the order of its JSON, but those that ``like`` has."""
-    key_types = _render("keys").key_types
-    listed = key_types(like) if like else {}
-    for name, annotation in key_types(document).items():
-        if listed.get(name) != annotation:
-            yield from _key(prefix + name.rstrip("_"), annotation, models)
+    listed = _explained_keys(like) if like else {}
+    for name, key in _explained_keys(document).items():
+        if listed.get(name) != key:
+            yield from _key(prefix + name.rstrip("_"), *key, models)
 
 
-def _key(path: str, annotation: Any, models: _Models) -> Iterator[tuple[str, str, str]]:
+def _explained_keys(document: Any) -> dict[str, tuple[Any, Mapping[str, str]]]:
+    """The type of each key of an object, and what is said of it (``""``), of its elements (``[]``) and of theirs."""
+    return {name: (kind, _find_meanings(document, name)) for name, kind in _render("keys").key_types(document).items()}
+
+
+def _find_meanings(document: Any, name: str) -> dict[str, str]:
+    """What the class says of a key that has a say last: nothing of one that is a field of its record."""
+    keys = _render("keys").Keys
+    for base in document.__mro__:
+        if issubclass(base, keys) and base is not keys:
+            said = _MEANINGS.get(f"{base.__module__.rpartition('.')[2]}.{base.__name__}", {})
+            endings = {key.removeprefix(name): text for key, text in said.items() if key.startswith(name)}
+            endings = {ending: text for ending, text in endings.items() if not ending.strip("[]")}
+            if endings or name in get_annotations(base) or name in base._source[1]:
+                return endings
+    return {}
+
+
+def _key(path: str, annotation: Any, said: Mapping[str, str], models: _Models) -> Iterator[tuple[str, str, str]]:
     annotation, meaning = _meaning(annotation)
-    kinds = _kinds(annotation)
+    meaning, kinds = said.get("", meaning), _kinds(annotation)
     inner = next(filter(_render("keys").is_object, kinds), None)
     like = next((base for base in getattr(inner, "__mro__", ()) if (base, NoneType in kinds) in models), None)
     yield path, f"as `{models[like, NoneType in kinds]}`" if like else _json_type(annotation), meaning
     for kind in kinds:
         if get_origin(kind) is tuple:
-            yield from (row for element in get_args(kind)[:1] for row in _key(f"{path}[]", element, models))
+            inner_said = {ending.removeprefix("[]"): text for ending, text in said.items() if ending}
+            yield from (row for element in get_args(kind)[:1] for row in _key(f"{path}[]", element, inner_said, models))
     if inner is not None:
         yield from document_keys(inner, models, f"{path}.", like)
 

@@ -19,7 +19,7 @@ from ckpt.state.export.request import ExportOptions
 from ckpt.state.reading.choose import Part
 from ckpt.values import Value
 from commands import prompt
-from commands.calls import as_call
+from commands.prompt import as_call
 from commands.render.reports import find_report
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf

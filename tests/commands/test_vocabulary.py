@@ -13,7 +13,8 @@ from typer.main import get_command
 import ckpt
 from ckpt.advice.spelling import GROUPS, name_command
 from ckpt.errors import CkptError
-from commands.main import _MOVED, app
+from commands.main import app
+from commands.render.book import BOOK
 from tests.laws.advice.calls import declared_calls
 from tests.support.places import ROOT
 
@@ -160,12 +161,13 @@ def test_the_name_of_a_call_is_that_of_its_command(name: str) -> None:
         assert find_call(name_command(name)) is call
 
 
-@pytest.mark.parametrize(("command", "option"), _MOVED)
-def test_an_old_spelling_is_refused_and_the_new_one_named(command: str, option: str, ckpt: Any) -> None:
+@pytest.mark.parametrize("moved", BOOK.content["moved"])
+def test_an_old_spelling_is_refused_and_the_new_one_named(moved: str, ckpt: Any) -> None:
+    command, _, option = moved.rpartition(" ")
     words = (command or "inspect").split()
     run = ckpt(*words, "x", f"{option}=1" if option != "--all" else option)
     assert run.exit_code == 2
-    assert _MOVED[command, option] in run.stderr
+    assert BOOK.content["moved"][moved] in run.stderr
     assert option[2:].replace("-", "_") not in list_options(COMMANDS[" ".join(words)])
 
 

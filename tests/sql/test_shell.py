@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.shell import read_typed
+from commands.sql import read_typed
 from tests.commands.test_terminal import on_a_terminal
 from tests.support.places import SAMPLES
 

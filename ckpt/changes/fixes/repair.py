@@ -11,27 +11,12 @@ from os import fspath
 from typing import ClassVar, Unpack
 
 from ckpt.advice import Advice, Words, join, plain
+from ckpt.changes import check_fix
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
-from ckpt.changes.check_fix import (
-    CLOSED_GAP,
-    MORE_STARTS,
-    Cost,
-    Draft,
-    Drafter,
-    Rule,
-    find_failing,
-    find_running,
-    find_trouble,
-    plan_first,
-)
+from ckpt.changes.check_fix import Cost
+from ckpt.changes.fixes import newest_records
 from ckpt.changes.fixes.gaps import draft_fill
-from ckpt.changes.fixes.newest_records import (
-    STARTS_IN_REAL_TIME,
-    draft_micro_batches,
-    draft_provider,
-    draft_real_time,
-)
 from ckpt.changes.fixes.read_again import draft_plan_again, draft_read_again, draft_run_again
 from ckpt.changes.fixes.tidy import draft_tidying, move_up, put_back_renamed, refuse_disproved_id, tidy
 from ckpt.changes.fixes.write_logs import draft_commit, draft_offsets
@@ -67,21 +52,21 @@ class FixName(StrEnum):
     PLAN_AGAIN = "plan-again"  # go back, and let Spark plan a new range for the next batch
 
 
-_FIXES: Mapping[FixName, Drafter] = {
+_FIXES: Mapping[FixName, check_fix.Drafter] = {
     FixName.FILL: draft_fill,
     FixName.WRITE_COMMIT: draft_commit,
     FixName.WRITE_OFFSETS: draft_offsets,
     FixName.RUN_AGAIN: draft_run_again,
     FixName.READ_AGAIN: draft_read_again,
-    FixName.TO_MICRO_BATCH: draft_micro_batches,
-    FixName.NAME_PROVIDER: draft_provider,
-    FixName.TO_REAL_TIME: draft_real_time,
+    FixName.TO_MICRO_BATCH: newest_records.draft_micro_batches,
+    FixName.NAME_PROVIDER: newest_records.draft_provider,
+    FixName.TO_REAL_TIME: newest_records.draft_real_time,
     FixName.PLAN_AGAIN: draft_plan_again,
 }
 """Every fix but to tidy up, which comes before them."""
 ONLY_IF_CHOSEN = (FixName.NAME_PROVIDER, FixName.TO_REAL_TIME)
 """Fixes that change what the user wants, not what is wrong."""
-_RULES = {FixName.FILL: CLOSED_GAP, FixName.TO_REAL_TIME: STARTS_IN_REAL_TIME}
+_RULES = {FixName.FILL: check_fix.CLOSED_GAP, FixName.TO_REAL_TIME: newest_records.STARTS_IN_REAL_TIME}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +125,6 @@ def repair(
     >>> plan, receipt = ckpt.repair("sample_checkpoints/async-kafka-4.2")
     >>> plan.chosen.name.value, [way.name.value for way in plan.ways], receipt.applied
     ('fill', ['fill', 'read-again', 'plan-again'], False)
-
     """
     uri, way = fspath(checkpoint), None if choose is None else parse_choice(FixName, choose, "choose")
     sparks = parse_choices(Spark, spark, "spark")
@@ -192,13 +176,13 @@ def plan_repairs(
         return replace(blank, refused=lost, lacks_id=True, ways=refused, found_id=only.app_id if only else None)
     ways: tuple[Fix, ...] = ()
     elsewhere = all(f.because and f.because[0].diagnosis is ONLY_DATABRICKS for f in inspection.counted)
-    failing = find_trouble(inspection) or (find_failing(inspection) and not elsewhere)
+    failing = check_fix.find_trouble(inspection) or (check_fix.find_failing(inspection) and not elsewhere)
     advised = inspection.to_repair or choose in ONLY_IF_CHOSEN or (tidied and (leftovers or query_id is not None))
     if advised or failing:
         planned = _plan_ways(storage, inspection, draft_tidying(whole, tidied), versions, choose)
         ways = tuple(_adapt_to_sink(way, sink, storage) for way in planned if advised or way.cost is None)
     possible = [way for way in ways if way.cost is not None]
-    if not possible and choose not in ONLY_IF_CHOSEN and (not ways or find_running(inspection)):
+    if not possible and choose not in ONLY_IF_CHOSEN and (not ways or check_fix.find_running(inspection)):
         why = f"a repair does not help with these findings: {inspection.trouble_names}"
         if inspection.sound:
             why = "a start finds everything it needs" + (AS_FAR_AS_NAMES if inspection.not_read else "")
@@ -229,15 +213,17 @@ def _adapt_to_sink(way: Fix, sink: SinkLog | None, storage: Storage) -> Fix:
 def _plan_ways(
     storage: Storage,
     inspection: Inspection,
-    first: Draft | None,
+    first: check_fix.Draft | None,
     versions: Sequence[Spark],
     choose: FixName | None,
 ) -> Iterator[Fix]:
     """Plan to tidy up, ``first``, if that alone will do, or else every other fix after it."""
 
-    def plan_way(name: FixName, drafts: Iterator[Draft], rule: Rule) -> Fix | None:
+    def plan_way(name: FixName, drafts: Iterator[check_fix.Draft], rule: check_fix.Rule) -> Fix | None:
         try:
-            planned = plan_first(drafts, ChangePlan(inspection=inspection, needed=True), storage, rule, versions)
+            planned = check_fix.plan_first(
+                drafts, ChangePlan(inspection=inspection, needed=True), storage, rule, versions
+            )
         except NoWay as error:
             return _refuse(name, inspection, str(error), error.advice)
         if planned is None:
@@ -245,7 +231,7 @@ def _plan_ways(
         draft, plan = planned
         return Fix(name=name, does=draft.does, cost=draft.cost, batches=draft.batches, plan=plan)
 
-    way = plan_way(FixName.TIDY, iter([first] if first else []), MORE_STARTS)
+    way = plan_way(FixName.TIDY, iter([first] if first else []), check_fix.MORE_STARTS)
     if way is not None and way.cost is not None:
         yield way
         return
@@ -259,7 +245,7 @@ def _plan_ways(
             replace(draft, steps=(*steps, *draft.steps), cost=max(draft.cost, cost), proven=draft.proven and proven)
             for draft in draft_fix(changed, left)
         )
-        way = plan_way(name, drafts, _RULES.get(name, MORE_STARTS))
+        way = plan_way(name, drafts, _RULES.get(name, check_fix.MORE_STARTS))
         if way is not None:
             yield way
 

@@ -70,7 +70,6 @@ def repair_async(
     >>> plan, receipt = ckpt.repair_async("sample_checkpoints/async-kafka-4.2")
     >>> [step.path for step in plan.steps], receipt.applied
     (['offsets/30', 'offsets/.30.crc'], False)
-
     """
     uri, wanted = fspath(checkpoint), parse_choice(Strategy, strategy, "strategy")
     sparks = parse_choices(Spark, spark, "spark")

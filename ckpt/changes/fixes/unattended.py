@@ -83,7 +83,6 @@ def fix_safely(
 
     Raises:
         UsageError: The backup would be inside the checkpoint, or has no place.
-
     """
     if readiness.go:
         return FixOutcome()

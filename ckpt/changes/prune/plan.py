@@ -113,7 +113,6 @@ def prune(
     >>> plan, receipt = ckpt.prune("sample_checkpoints/aggregation-hdfs-4.2")
     >>> plan.needed, plan.why, plan.oldest_version
     (False, 'every file may be needed', 1)
-
     """
     uri = fspath(checkpoint)
     if keep_batches is not None and keep_batches < 1:

@@ -198,7 +198,6 @@ def relocate(
     >>> plan, receipt = ckpt.relocate("sample_checkpoints/tws-rocksdb-4.2", to="s3a://bucket/moved")
     >>> plan.needed, plan.to, receipt.applied
     (True, 's3a://bucket/moved', False)
-
     """
 
     def plan(storage: Storage) -> RelocationPlan:

@@ -87,7 +87,6 @@ def rewind(
     >>> plan, receipt = ckpt.rewind("sample_checkpoints/aggregation-hdfs-4.2", to_batch=8)
     >>> plan.possible, plan.after[0].batch_id, receipt.applied
     (((0, 9),), 9, False)
-
     """
     uri, replayed = fspath(checkpoint), parse_choice(Replayed, replay, "replay")
 

@@ -219,7 +219,6 @@ def skip(
     >>> plan, receipt = ckpt.skip("sample_checkpoints/aggregation-killed-hdfs-4.0")
     >>> plan.skipped[0].batch, plan.after[0].batch_id, receipt.applied
     (4, 5, False)
-
     """
     uri = fspath(checkpoint)
 

@@ -80,11 +80,6 @@ def _count_files(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
     return None if before is None or after is None else advance_number(before, after, Unit.STEPS)
 
 
-def _is_pub_sub(value: Json) -> bool:
-    """The source ``pubsub`` of Databricks, as its progress reports are documented."""
-    return _has(value, "sourceVersion", "seqNum", "fetchEpoch")
-
-
 def _is_kinesis(value: Json) -> bool:
     """``KinesisV2`` of Databricks: a list; ``KinesisSourceOffset`` (Qubole), ``KinesisV2SourceOffset`` (AWS): maps."""
     if isinstance(value, list):
@@ -181,21 +176,19 @@ def _is_mongodb(value: Json) -> bool:
     return isinstance(value, dict) and value.keys() in ({"_data"}, {"$timestamp"})
 
 
-def _is_sequential_union(value: Json) -> bool:
-    """Spark class ``SequentialUnionOffset`` of 4.2 and 4.3, which no public method of theirs writes."""
-    return _has(value, others=frozenset(("activeSourceName", "allSourceNames", "completedSourceNames")))
-
-
+_OF_UNION = frozenset(("activeSourceName", "allSourceNames", "completedSourceNames"))
 CONNECTORS = (
     ConnectorKind(SourceType.CLOUD_FILES, _is_cloud_files, _count_files),
     ConnectorKind(SourceType.KINESIS, _is_kinesis, _count_kinesis_batches),
-    ConnectorKind(SourceType.PUB_SUB, _is_pub_sub),
+    # the source ``pubsub`` of Databricks, as its progress reports are documented
+    ConnectorKind(SourceType.PUB_SUB, lambda value: _has(value, "sourceVersion", "seqNum", "fetchEpoch")),
     ConnectorKind(SourceType.PULSAR, _is_pulsar),
     ConnectorKind(SourceType.PAIMON, _is_paimon, _count_snapshots),
     ConnectorKind(SourceType.HUDI, _is_hudi),
     ConnectorKind(SourceType.COSMOS, _is_cosmos),
     ConnectorKind(SourceType.MONGODB, _is_mongodb),
-    ConnectorKind(SourceType.SEQUENTIAL_UNION, _is_sequential_union),
+    # Spark class ``SequentialUnionOffset`` of 4.2 and 4.3, which no public method of theirs writes
+    ConnectorKind(SourceType.SEQUENTIAL_UNION, lambda value: _has(value, others=_OF_UNION)),
 )
 BY_SHAPE = frozenset(kind.name for kind in CONNECTORS)
 """Kinds that are known by the shape of their offsets alone: no start with them was tried."""

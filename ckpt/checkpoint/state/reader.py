@@ -7,22 +7,13 @@ handful of rounds of requests: metadata, schemas and tails at once, and more onl
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
+from ckpt import model
 from ckpt.checkpoint.checkpoint import Log, logs_show_state
+from ckpt.checkpoint.state import folders
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.damages import count_every_byte, find_damages, find_usable_names, judge_read_files
 from ckpt.checkpoint.state.descriptions import Description, describe, list_described_by
 from ckpt.checkpoint.state.file_ends import NOTHING, Verified
-from ckpt.checkpoint.state.folders import (
-    LOGS,
-    SSTS,
-    STATE,
-    FileId,
-    OperatorFolder,
-    StoreNames,
-    StorePartition,
-    find_operators,
-    lies_elsewhere,
-)
 from ckpt.checkpoint.state.load import CollectedState, load_stores
 from ckpt.checkpoint.state.loaded_files import Allowance, check_descriptions
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
@@ -31,19 +22,6 @@ from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_old
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES, LZ4
-from ckpt.model import (
-    CommitLog,
-    Json,
-    NewerState,
-    OffsetLog,
-    Operator,
-    PartitionState,
-    Provider,
-    StateFileKind,
-    StateInventory,
-    Store,
-    Unreadable,
-)
 from ckpt.storage.base import Listing
 
 MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a query of a thousand partitions needs
@@ -61,15 +39,15 @@ _TAILS_FOR_EACH_ZIP = 20
 
 def read_state(
     listing: Listing,
-    offsets: Log[OffsetLog],
-    commits: Log[CommitLog],
+    offsets: Log[model.OffsetLog],
+    commits: Log[model.CommitLog],
     uri: str,
     most_tails: int = MOST_TAILS,
     fully_read: Verified = NOTHING,
     *,
     whole_files: bool = False,
     allowance: Allowance | None = None,
-) -> Step[StateInventory | None]:
+) -> Step[model.StateInventory | None]:
     """Take stock of ``state/``; None if the checkpoint has none and its logs do not show that it had.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
@@ -80,9 +58,9 @@ def read_state(
     (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)
-    if not listing.has_folder(STATE) and not logs_show_state(offsets, commits):
+    if not listing.has_folder(folders.STATE) and not logs_show_state(offsets, commits):
         return None
-    operators = find_operators(listing, context.provider)
+    operators = folders.find_operators(listing, context.provider)
     stores = (store for operator in operators for store in operator.list_stores())
     targets = {store: target for store in stores if (target := context.target(store)) is not None}
     allowance, contents = allowance or Allowance(verified=fully_read), dict[str, bytes]()
@@ -110,7 +88,7 @@ def read_state(
     )
 
 
-def _assemble(collected: CollectedState) -> StateInventory:
+def _assemble(collected: CollectedState) -> model.StateInventory:
     context = collected.context
     stores = [store for folder in collected.folders for store in folder.list_stores()]
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
@@ -118,15 +96,15 @@ def _assemble(collected: CollectedState) -> StateInventory:
     recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
     damages = tuple(find_damages(collected, operators))
     in_files = judge_read_files(collected, damages)
-    return StateInventory(
-        provider=_choose_provider(stores) if context.provider is Provider.UNKNOWN else context.provider,
+    return model.StateInventory(
+        provider=_choose_provider(stores) if context.provider is model.Provider.UNKNOWN else context.provider,
         format_version=2 if format_2 else 1,
         codec=context.codec,
         operators=operators,
         needed_version=context.needed_version,
         damages=damages,
         newer=_find_newer(stores, context),
-        moved_schemas=tuple(path for number, path in recorded if lies_elsewhere(path, number, collected.uri)),
+        moved_schemas=tuple(path for number, path in recorded if folders.lies_elsewhere(path, number, collected.uri)),
         unreadable=tuple(file for description in collected.described.values() for file in description.unreadable),
         unneeded=count_unneeded(collected.listing, stores, context.oldest_needed, collected.snapshots),
         strays=tuple(
@@ -141,20 +119,20 @@ def _assemble(collected: CollectedState) -> StateInventory:
     )
 
 
-def _choose_provider(stores: list[StorePartition]) -> Provider:
+def _choose_provider(stores: list[folders.StorePartition]) -> model.Provider:
     kinds = {store.names.log_kind for store in stores if store.names.newest is not None}
     if len(kinds) != 1:
-        return Provider.UNKNOWN
-    return Provider.ROCKSDB if StateFileKind.CHANGELOG in kinds else Provider.HDFS
+        return model.Provider.UNKNOWN
+    return model.Provider.ROCKSDB if model.StateFileKind.CHANGELOG in kinds else model.Provider.HDFS
 
 
-def _make_operator(collected: CollectedState, folder: OperatorFolder) -> Operator:
+def _make_operator(collected: CollectedState, folder: folders.OperatorFolder) -> model.Operator:
     description = collected.described[folder.id]
     metadata = description.known
     expected = _expect_partitions(folder, description, collected.context)
     names = sorted({*folder.stores, *expected})
     stored = metadata.stores if metadata else ()
-    return Operator(
+    return model.Operator(
         id=folder.id,
         name=metadata.name if metadata else None,
         stores=tuple(_make_store(collected, folder, name, expected.get(name)) for name in names),
@@ -167,7 +145,9 @@ def _make_operator(collected: CollectedState, folder: OperatorFolder) -> Operato
     )
 
 
-def _expect_partitions(folder: OperatorFolder, description: Description, context: Context) -> dict[str, int | None]:
+def _expect_partitions(
+    folder: folders.OperatorFolder, description: Description, context: Context
+) -> dict[str, int | None]:
     """How many partitions each store should have: as the recorded conf says, or else operator metadata.
 
     Both name the number of shuffle partitions even for an operator that keeps everything in one partition.
@@ -191,12 +171,12 @@ def _keeps_one_partition(description: Description) -> bool:
         return True
     if not description.schemas:
         return description.known is None
-    schemas = (schema for schema in description.schemas.values() if not isinstance(schema, Unreadable))
+    schemas = (schema for schema in description.schemas.values() if not isinstance(schema, model.Unreadable))
     keyless = [_has_no_key(family.key_schema) for schema in schemas for family in schema]
     return bool(keyless) and all(keyless)
 
 
-def _has_no_key(schema: Json) -> bool:
+def _has_no_key(schema: model.Json) -> bool:
     """Tell whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list):
@@ -205,21 +185,23 @@ def _has_no_key(schema: Json) -> bool:
     return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
 
 
-def _make_store(collected: CollectedState, folder: OperatorFolder, name: str, expected: int | None) -> Store:
+def _make_store(
+    collected: CollectedState, folder: folders.OperatorFolder, name: str, expected: int | None
+) -> model.Store:
     described = collected.described[folder.id]
     stores = folder.stores.get(name, {})
     families = described.schemas.get(name, ())
-    families = () if isinstance(families, Unreadable) else families
+    families = () if isinstance(families, model.Unreadable) else families
     plain = next((family for family in families if family.name == DEFAULT_COLUMN_FAMILY), None)
     names = {find_usable_names(collected, store) for store in stores.values()}
     snapshots = [{version for version, _ in usable.snapshots} for usable in names]
     recorded = described.known.stores if described.known else ()
     everywhere = expected is None or all(partition in stores for partition in range(expected))
-    return Store(
+    return model.Store(
         name=name,
         partitions=tuple(_make_partition(collected, store) for _, store in sorted(stores.items())),
         expected_partitions=expected,
-        changelog=any(usable.logs and usable.log_kind is StateFileKind.CHANGELOG for usable in names),
+        changelog=any(usable.logs and usable.log_kind is model.StateFileKind.CHANGELOG for usable in names),
         readable_batches=_find_readable_batches(names, collected.context) if everywhere else (),
         newest_snapshot_version=max(set.intersection(*snapshots), default=None) if everywhere and snapshots else None,
         newest_snapshots=_find_newest_snapshots(snapshots),
@@ -231,13 +213,13 @@ def _make_store(collected: CollectedState, folder: OperatorFolder, name: str, ex
     )
 
 
-def _make_partition(collected: CollectedState, store: StorePartition) -> PartitionState:
+def _make_partition(collected: CollectedState, store: folders.StorePartition) -> model.PartitionState:
     load = collected.loads.get(store)
     sizes = [store.files[name].size for name in store.names.all]
-    for shared in (SSTS, LOGS):
+    for shared in (folders.SSTS, folders.LOGS):
         files = collected.listing.in_folder(f"{store.folder}/{shared}")
         sizes += [info.size for name, info in files.items() if name[0] != "."]
-    return PartitionState(
+    return model.PartitionState(
         partition=store.partition,
         bytes=sum(sizes),
         files=len(sizes),
@@ -247,7 +229,7 @@ def _make_partition(collected: CollectedState, store: StorePartition) -> Partiti
     )
 
 
-def _find_readable_batches(names: Iterable[StoreNames], context: Context) -> Ranges:
+def _find_readable_batches(names: Iterable[folders.StoreNames], context: Context) -> Ranges:
     """Committed batches whose state is there in all partitions: the state of batch B is version B + 1."""
     versions = {store_names.versions for store_names in names}
     batches = shift_ranges(reduce(intersect, versions) if versions else (), -1)
@@ -261,7 +243,7 @@ def _find_newest_snapshots(snapshots: Iterable[set[int]]) -> tuple[int | None, i
     return (None if None in newest else min(known), max(known)) if known else None
 
 
-def _find_newer(stores: list[StorePartition], context: Context) -> NewerState | None:
+def _find_newer(stores: list[folders.StorePartition], context: Context) -> model.NewerState | None:
     """Files of versions that no batch of the offset log reads or writes: batch L writes version L + 1."""
     if context.latest is None:
         return None
@@ -277,10 +259,10 @@ def _find_newer(stores: list[StorePartition], context: Context) -> NewerState | 
     if not newer:
         return None
     harmful = newer[-1][0] - last > _SOON or not all(overwritten for _, _, overwritten in newer)
-    return NewerState(newer[0][0], newer[-1][0], len(newer), newer[0][1], harmful)
+    return model.NewerState(newer[0][0], newer[-1][0], len(newer), newer[0][1], harmful)
 
 
-def _is_overwritten(store: StorePartition, files: Mapping[FileId, str]) -> bool:
+def _is_overwritten(store: folders.StorePartition, files: Mapping[folders.FileId, str]) -> bool:
     """Tell whether every batch writes a file of this kind, and so replaces what is there before anything reads it.
 
     A snapshot of a store with deltas or changelogs is written now and then only.

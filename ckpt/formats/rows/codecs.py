@@ -10,20 +10,9 @@ from functools import partial
 import pyarrow as pa
 
 from ckpt.errors import WITH_SPARK, LeftToSpark, TooLarge, Undecodable
+from ckpt.formats import compression
 from ckpt.formats.blockstream import Pieces, Stream
 from ckpt.formats.checksums import of_lz4_block
-from ckpt.formats.compression import (
-    BLOCK,
-    BLOCKS,
-    COMPRESSED,
-    END,
-    STORED,
-    BadBlock,
-    Corrupt,
-    lzf_stream,
-    make_block,
-    snappy_stream,
-)
 from ckpt.formats.statefiles import LZ4
 
 MOST_BYTES = 1 << 30
@@ -51,7 +40,7 @@ def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> byt
                     spark=WITH_SPARK,
                 )
             pieces.append(piece)
-    except (BadBlock, Corrupt, pa.ArrowInvalid, OSError) as error:
+    except (compression.BadBlock, compression.Corrupt, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None
     return b"".join(pieces)
 
@@ -63,31 +52,31 @@ def compress(data: bytes, codec: str = LZ4) -> bytes:
     """
     match codec:
         case "lz4":
-            return b"".join(_lz4_blocks(data)) + END
+            return b"".join(_lz4_blocks(data)) + compression.END
         case "zstd":
             return bytes(pa.Codec("zstd").compress(data, asbytes=True))
         case "snappy":
-            return snappy_stream(data)
+            return compression.snappy_stream(data)
         case "lzf":
-            return lzf_stream(data)
+            return compression.lzf_stream(data)
     raise LeftToSpark(f"ckpt does not write the compression codec {codec} (it writes {', '.join(_CODECS)})")
 
 
 def _lz4_blocks(data: bytes) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
-    for at in range(0, len(data), BLOCK):
-        plain = data[at : at + BLOCK]
+    for at in range(0, len(data), compression.BLOCK):
+        plain = data[at : at + compression.BLOCK]
         body = codec.compress(plain, asbytes=True)
-        method = COMPRESSED if len(body) < len(plain) else STORED
+        method = compression.COMPRESSED if len(body) < len(plain) else compression.STORED
         checksum = of_lz4_block(plain)
-        yield make_block(method, body if method == COMPRESSED else plain, len(plain), checksum)
+        yield compression.make_block(method, body if method == compression.COMPRESSED else plain, len(plain), checksum)
 
 
 def _lz4(file: Pieces) -> Iterator[bytes]:
     stream = Stream()
     yield from stream.blocks(file)
     if not stream.marked:
-        raise Corrupt(stream.wrong or "its end is missing")
+        raise compression.Corrupt(stream.wrong or "its end is missing")
 
 
 def _whole(unpack: Callable[[bytes, int], Iterator[bytes]], file: Pieces) -> Iterator[bytes]:
@@ -99,5 +88,5 @@ def _whole(unpack: Callable[[bytes, int], Iterator[bytes]], file: Pieces) -> Ite
 
 _CODECS: dict[str, Callable[[Pieces], Iterator[bytes]]] = {
     "lz4": _lz4,
-    **{codec: partial(_whole, unpack) for codec, unpack in BLOCKS.items()},
+    **{codec: partial(_whole, unpack) for codec, unpack in compression.BLOCKS.items()},
 }

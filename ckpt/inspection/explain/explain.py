@@ -1,12 +1,16 @@
 """The call behind ``ckpt explain``: what is known of a text, and whether a checkpoint shows it."""
 
+import codecs
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
+from io import BytesIO
+from itertools import chain
 from typing import Annotated, BinaryIO
 from urllib.parse import unquote
 
@@ -17,8 +21,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.unknown import NumberOffset
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.inspection.explain.catalog import KnownError, catalog, list_calls
-from ckpt.inspection.explain.forms import unwrap
-from ckpt.inspection.explain.lines import read_chunks
+from ckpt.inspection.explain.forms import clean, unwrap
 from ckpt.inspection.explain.search import Hit, Search
 from ckpt.inspection.inspection import Inspection, RatedFinding, inspect
 from ckpt.model import Location
@@ -163,7 +166,6 @@ def explain(
     ('The offsets of an earlier batch are missing', ('CKPT201', 'CKPT202', 'CKPT403', 'CKPT407'))
     >>> ckpt.explain("java.lang.IllegalStateException: it does not work").matches
     ()
-
     """
     inspection = (
         checkpoint
@@ -305,3 +307,67 @@ def _may_be_same(folder: str, uri: str) -> bool:
 def _split_path(path: str) -> list[str]:
     """A path, or a URI with its host, without its scheme."""
     return [unquote(part) for part in _SCHEME.sub("", path).split("/") if part not in ("", ".")]
+
+
+_CHUNK = 1 << 20
+_LONGEST = 1 << 16  # characters of a line that are looked at
+
+_GZIP = b"\x1f\x8b"
+_OF_GZIP = 31  # the wbits of zlib for data in gzip format
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # how PowerShell writes what it redirects
+_BLANK = re.compile(r"\n[ \t\r\n]*\n")
+
+
+def read_chunks(source: str | BinaryIO) -> Iterator[list[str]]:
+    """The lines of a text, or of a file that may be compressed by gzip, about a mebibyte at a time; few blank ones.
+
+    A file is UTF-8, or UTF-16 with a byte order mark. Raises OSError, also where the compressed data is damaged.
+    """
+    stream = BytesIO(source.encode("utf-8", "replace")) if isinstance(source, str) else source
+    held = b""
+    for block in _recode(_read_blocks(stream)):
+        held += block
+        if len(held) >= _CHUNK:
+            complete, end, held = held.rpartition(b"\n")
+            if end:
+                yield _split_lines(complete)
+            held = held[:_CHUNK]  # of a line that does not end, only the beginning is kept
+    if held:
+        yield _split_lines(held)
+
+
+def _recode(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(blocks, b"")
+    if not first.startswith(_UTF_16):
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for block in chain((first,), blocks):
+        yield decoder.decode(block).encode("utf-8", "replace")
+
+
+def _read_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    block = stream.read(_CHUNK)
+    packed = block.startswith(_GZIP)
+    member, whole = zlib.decompressobj(_OF_GZIP), True
+    while block:
+        if packed:
+            try:
+                yield member.decompress(block, _CHUNK)
+            except zlib.error as error:
+                raise OSError("its compressed data is damaged") from error
+            block = member.unconsumed_tail or member.unused_data
+            whole = member.eof
+            if whole:
+                member = zlib.decompressobj(_OF_GZIP)
+        else:
+            yield block
+            block = b""
+        block = block or stream.read(_CHUNK)
+    if not whole:
+        raise OSError("its compressed data ends early")
+
+
+def _split_lines(raw: bytes) -> list[str]:
+    return [line[:_LONGEST] for line in clean(_BLANK.sub("\n", raw.decode("utf-8", "replace")))]

@@ -41,7 +41,6 @@ def commit(settings: Mapping[str, str], positions: Mapping[str, Mapping[Part, in
 
     Raises:
         SourceError: The package is missing, or the cluster cannot be reached.
-
     """
     client, refused = Client(settings), dict[str, str | None]()
     for group, offsets in positions.items():

@@ -8,19 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from ckpt.errors import one_line
-from ckpt.formats.deltalog import (
-    DataFile,
-    Restore,
-    Segment,
-    choose_segment,
-    find_restored,
-    names_until,
-    parse_action,
-    parse_data_file,
-    read_settings,
-    read_transaction,
-    version_of,
-)
+from ckpt.formats import deltalog
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.delta import VersionedAction, replay_delta_log
@@ -46,7 +34,7 @@ def _read_sink(uri: str, storage: Storage, until: int | None) -> SinkLog:
         why = f"newer versions of the table may exist only in a catalog ({folder} has files)"
         return SinkLog(uri, SinkKind.DELTA, unknown=f"{why}, so its newest batch is unknown")
     try:
-        segment = choose_segment(log.files if until is None else names_until(log.files, until))
+        segment = deltalog.choose_segment(log.files if until is None else deltalog.names_until(log.files, until))
         now_ms = time.time() * 1000
         counting = _name_restores(storage, log.files, _read_segment(storage, segment, log.files))
         first, earlier = _read_earlier(storage, segment, log.files, counting)
@@ -57,16 +45,16 @@ def _read_sink(uri: str, storage: Storage, until: int | None) -> SinkLog:
 
 
 def _read_earlier(
-    storage: Storage, segment: Segment, files: Mapping[str, FileInfo], counting: Iterable[VersionedAction]
+    storage: Storage, segment: deltalog.Segment, files: Mapping[str, FileInfo], counting: Iterable[VersionedAction]
 ) -> tuple[int, list[VersionedAction]]:
     """Read versions before the newest checkpoint, as far back as a RESTORE took the table; which one is the first."""
     actions: list[VersionedAction] = []
     names = segment.earlier
     first = min((int(name[:20]) for name in (*names, *segment.commits)), default=segment.version + 1)
-    there = {version for name in files if (version := version_of(name)) is not None}
+    there = {version for name in files if (version := deltalog.version_of(name)) is not None}
     while True:
         actions = [*_name_restores(storage, files, _read_versions(storage, names, files)), *actions]
-        restores = (action for _, action in (*actions, *counting) if isinstance(action, Restore))
+        restores = (action for _, action in (*actions, *counting) if isinstance(action, deltalog.Restore))
         oldest = min((action.to_version for action in restores if action.to_version is not None), default=None)
         until = first if oldest is None else max(oldest - _BEFORE, 0)
         more = list(takewhile(there.__contains__, range(first - 1, until - 1, -1)))
@@ -81,12 +69,12 @@ def _name_restores(
     """The actions, with the version of each RESTORE that names a time. Raises Damaged where nothing says it."""
     named: list[VersionedAction] = []
     for version, action in actions:
-        if isinstance(action, Restore) and action.to_version is None:
+        if isinstance(action, deltalog.Restore) and action.to_version is None:
             restored = find_restored_version(storage, files, version)
             if restored is None:
                 what = f"the RESTORE of version {version} names a time, and ckpt cannot tell which version it restored"
                 raise Damaged(Fault.INCOMPLETE, what)
-            named.append((version, Restore(restored)))
+            named.append((version, deltalog.Restore(restored)))
         else:
             named.append((version, action))
     return named
@@ -95,24 +83,26 @@ def _name_restores(
 def find_restored_version(storage: Storage, files: Mapping[str, FileInfo], version: int) -> int | None:
     """Find the version to which the RESTORE of a version took the table, by its files. Raises Damaged."""
 
-    def read(number: int) -> Iterator[DataFile]:
+    def read(number: int) -> Iterator[deltalog.DataFile]:
         name = f"{number:020}.json"
         for _, line in read_log_lines(storage, [(name, files[name].size)]):
-            if (file := parse_data_file(line)) is not None:
+            if (file := deltalog.parse_data_file(line)) is not None:
                 yield file
 
-    there = {number for name in files if (number := version_of(name)) is not None}
+    there = {number for name in files if (number := deltalog.version_of(name)) is not None}
     before = takewhile(there.__contains__, range(version - 1, -1, -1))
-    return find_restored(read(version), ((number, read(number)) for number in before))
+    return deltalog.find_restored(read(version), ((number, read(number)) for number in before))
 
 
-def _read_segment(storage: Storage, segment: Segment, files: Mapping[str, FileInfo]) -> Iterator[VersionedAction]:
+def _read_segment(
+    storage: Storage, segment: deltalog.Segment, files: Mapping[str, FileInfo]
+) -> Iterator[VersionedAction]:
     """Read the actions of the checkpoint as version -1, then those of later versions."""
     for name in segment.checkpoint:
         if name.endswith(".parquet"):
             rows = read_checkpoint_rows(storage, f"{DELTA_LOG}/{name}", files[name].size, ("txn", "metaData"))
             for column, value in rows:
-                yield -1, read_transaction(value) if column == "txn" else read_settings(value)
+                yield -1, deltalog.read_transaction(value) if column == "txn" else deltalog.read_settings(value)
         else:
             yield from ((-1, action) for _, action in _read_versions(storage, (name,), files))
     yield from _read_versions(storage, segment.commits, files)
@@ -121,7 +111,7 @@ def _read_segment(storage: Storage, segment: Segment, files: Mapping[str, FileIn
 def _read_versions(storage: Storage, names: Sequence[str], files: Mapping[str, FileInfo]) -> Iterator[VersionedAction]:
     """Read the actions of JSON files, each with the version that begins the file's name."""
     for name, line in read_log_lines(storage, [(name, files[name].size) for name in names]):
-        action = parse_action(line)
+        action = deltalog.parse_action(line)
         if action is not None:
             yield int(name[:20]), action
 

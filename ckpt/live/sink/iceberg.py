@@ -11,14 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ckpt.errors import NotFound, StorageError, UsageError, one_line
-from ckpt.formats.iceberg import (
-    VERSION_HINT,
-    IcebergSnapshot,
-    IcebergTable,
-    choose_newest_metadata,
-    is_metadata,
-    parse_iceberg_table,
-)
+from ckpt.formats import iceberg
 from ckpt.formats.limits import LARGEST_ACTION
 from ckpt.formats.text import Damaged
 from ckpt.live.sink.records import SinkKind, SinkLog, SinkWriter
@@ -36,13 +29,13 @@ ASK_THE_CATALOG = "if its catalog names another metadata file, give that file in
 class ReadTable(NamedTuple):
     """A table, and where it was read."""
 
-    table: IcebergTable
+    table: iceberg.IcebergTable
     file: str  # below the place of the table
 
 
 def has_metadata(storage: Storage) -> bool:
     """Tell whether a folder is an Iceberg table. Raises StorageError, NotFound where it has no folder ``metadata``."""
-    return any(map(is_metadata, storage.list_level(METADATA).files))
+    return any(map(iceberg.is_metadata, storage.list_level(METADATA).files))
 
 
 def read_batches(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
@@ -54,10 +47,10 @@ def read_batches(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
         return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)
 
 
-def find_batches(uri: str, table: IcebergTable, file: str) -> SinkLog:
+def find_batches(uri: str, table: iceberg.IcebergTable, file: str) -> SinkLog:
     """Find each query's newest batch among the ancestors of the current snapshot (``findLastCommittedEpochId``)."""
     ancestors = list(table.ancestors())
-    batches: dict[str, list[tuple[int, IcebergSnapshot]]] = {}
+    batches: dict[str, list[tuple[int, iceberg.IcebergSnapshot]]] = {}
     for snapshot in ancestors:
         if snapshot.query_id is not None and snapshot.batch is not None:
             batches.setdefault(snapshot.query_id, []).append((snapshot.batch, snapshot))
@@ -84,7 +77,7 @@ def split_metadata_uri(uri: str) -> tuple[str, str] | None:
     """Split the URI of a metadata file into its folder, as a URI, and its name; None for every other place."""
     path, question, options = (uri, "", "") if local_path(uri) is not None else uri.partition("?")
     folder, slash, name = path.rpartition("/")
-    return (f"{folder or slash or '.'}{question}{options}", name) if is_metadata(name) else None
+    return (f"{folder or slash or '.'}{question}{options}", name) if iceberg.is_metadata(name) else None
 
 
 def read_iceberg_files(uri: str, storage_options: Mapping[str, str]) -> ReadTable:
@@ -99,14 +92,14 @@ def read_iceberg_files(uri: str, storage_options: Mapping[str, str]) -> ReadTabl
 
 def _read_newest(storage: Storage) -> ReadTable:
     names = storage.list_level(METADATA).files
-    hint = storage.read_range(f"{METADATA}/{VERSION_HINT}", 0, 32) if VERSION_HINT in names else None
-    path = f"{METADATA}/{choose_newest_metadata(names, hint)}"
+    hint = storage.read_range(f"{METADATA}/{iceberg.VERSION_HINT}", 0, 32) if iceberg.VERSION_HINT in names else None
+    path = f"{METADATA}/{iceberg.choose_newest_metadata(names, hint)}"
     return ReadTable(_parse(storage, path), path)
 
 
-def _parse(storage: Storage, path: str) -> IcebergTable:
+def _parse(storage: Storage, path: str) -> iceberg.IcebergTable:
     try:
-        return parse_iceberg_table(storage.read_range(path, 0, LARGEST_ACTION + 1))
+        return iceberg.parse_iceberg_table(storage.read_range(path, 0, LARGEST_ACTION + 1))
     except Damaged as damage:
         raise Damaged(damage.fault, f"{path}: {damage.reason}") from None
 
@@ -124,7 +117,7 @@ def read_iceberg(uri: str, storage_options: Mapping[str, str]) -> ReadTable:
     if not is_in_catalog(uri):
         return read_iceberg_files(uri, storage_options)
     table = _load(uri)
-    return ReadTable(parse_iceberg_table(table.metadata.model_dump_json().encode()), table.metadata_location)
+    return ReadTable(iceberg.parse_iceberg_table(table.metadata.model_dump_json().encode()), table.metadata_location)
 
 
 def roll_back(uri: str, newest: int, number: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from ckpt import settings
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.starts import StartingPoint
+from ckpt.migrate.book import BOOK
 from ckpt.migrate.generate.processor import describe_plan
 from ckpt.migrate.handoff.starts import SourceStart
 from ckpt.migrate.text import explode, fill_code, literal, plain, quoted, simple
@@ -101,17 +102,9 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
 def _write_facts(plan: TransformPlan) -> Iterator[str]:
     facts = [*map(str, plan.handoff.doubts)]
     if plan.time_mode is TimeMode.EVENT_TIME:
-        facts.insert(
-            0,
-            "A new query starts with watermark 0. start.py drops rows that the old query would have dropped as "
-            "late; timers older than the old watermark fire as soon as the new watermark has passed them.",
-        )
+        facts.insert(0, str(BOOK.text("code_from_zero")))
     if any(variable.ttl for variable in plan.variables):
-        facts.insert(
-            0,
-            "Loading restarts the time to live: Spark cannot load the remaining time. The new query gives the "
-            "results of the old one until the first value expires; expired values are not loaded.",
-        )
+        facts.insert(0, str(BOOK.text("code_ttl_restarts")))
     for fact in facts:
         yield from ("", *wrap(plain(fact), 88, break_long_words=False, break_on_hyphens=False))
 
@@ -180,7 +173,7 @@ def _read_source(start: SourceStart) -> str:
     replaced = [literal(key.lower()) for key in (*start.options, *start.without)] if start.options else []
     values = {
         "index": index,
-        "begins": _begins(start),
+        "begins": BOOK.text(f"code_{start.begin}"),
         "format": f"SOURCE_{index}_FORMAT" if unnamed else literal(str(source_type)),
         "path": f"SOURCE_{index}_PATH" if kind.at_path else "",
         "replaced": replaced and list(explode("replaced = [", replaced, "]", 4)),
@@ -189,17 +182,6 @@ def _read_source(start: SourceStart) -> str:
         "seen": start.seen,
     }
     return fill_code("source.template", values).removesuffix("\n")
-
-
-def _begins(start: SourceStart) -> str:
-    match start.begin:
-        case StartingPoint.EXACT:
-            return "Continues exactly where the old query stopped."
-        case StartingPoint.EARLIEST:
-            return "Reads a topic that was recreated from its earliest rows."
-        case StartingPoint.UNREAD:
-            return "Starts as the old query did: it had read nothing from this source."
-    return "Starts over: this source cannot continue where the old query stopped."
 
 
 def _unite(names: Sequence[str], *, join: bool) -> Iterator[str]:

@@ -180,7 +180,6 @@ def handoff(
     ['def source_0(spark: SparkSession, options: dict[str, str]) -> DataStreamReader:']
     >>> handoff.batch, handoff.exact, dict(handoff.sources[0].options)
     (5, True, {'startingOffsets': '{"orders":{"0":51,"1":49}}'})
-
     """
     language = None if snippet is None else parse_choice(Language, snippet, "snippet")
     storage = open_storage(fspath(checkpoint), storage_options or {})

@@ -114,7 +114,6 @@ def copy(
     >>> copied = ckpt.copy("sample_checkpoints/aggregation-hdfs-4.2", "memory://copy/aggregation")
     >>> copied.batch, copied.new_id, copied.inspection.sound
     (9, False, True)
-
     """
     uri = fspath(checkpoint)
     check_apart(uri, new)

@@ -14,15 +14,8 @@ from ckpt.changes.steps import FileContent, FileStep, plan_unread_removals, side
 from ckpt.checkpoint.checkpoint import COMMITS, STATE, Checkpoint
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, refuse_rewrite
+from ckpt.formats import operators
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.operators import (
-    TRANSFORM_WITH_STATE,
-    OperatorName,
-    format_operator_metadata,
-    parse_operator_metadata,
-    rename_variables,
-    restate_operator,
-)
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.formats.types import fields_of, named_fields, struct_of
@@ -98,7 +91,7 @@ def _restate(storage: Storage, checkpoint: Checkpoint, new: int, wants: Describe
     """Give the metadata of transformWithState another name and other modes; its state stays. Raises StorageError."""
     for path, _ in checkpoint.listing.walk(f"{STATE}/{new}/_metadata"):
         if not path.rpartition("/")[2].startswith("."):
-            yield FileStep(path, None, restate_operator(storage.read(path), wants.name, list_modes(wants)))
+            yield FileStep(path, None, operators.restate_operator(storage.read(path), wants.name, list_modes(wants)))
 
 
 def replace_files(checkpoint: Checkpoint, steps: Iterable[FileStep]) -> Iterator[FileStep]:
@@ -171,10 +164,10 @@ def _move_operator(storage: Storage, checkpoint: Checkpoint, old: int, new: int)
     for path, info in checkpoint.listing.walk(folder):
         target = f"{STATE}/{new}{path.removeprefix(folder)}"
         if path == metadata:
-            record = parse_operator_metadata(path, storage.read(path))
+            record = operators.parse_operator_metadata(path, storage.read(path))
             if isinstance(record, Unreadable):
                 raise NoWay(f"{path} cannot be read: {record.reason}")
-            yield FileStep(target, None, format_operator_metadata(record._replace(operator_id=new)))
+            yield FileStep(target, None, operators.format_operator_metadata(record._replace(operator_id=new)))
         elif path != f"{STATE}/{old}/_metadata/.metadata.crc":
             yield FileStep(target, None, FileContent(info.size, None), source=path)
 
@@ -183,7 +176,7 @@ def _plan_empty(checkpoint: Checkpoint, wants: DescribedOperator, new: int) -> t
     """Plan an operator that has seen no row, and the number of partitions of each store. Raises NoWay."""
     context = context_of(checkpoint.offsets, checkpoint.commits)
     families = [family.name for store in wants.stores for family in store.families]
-    if wants.name in TRANSFORM_WITH_STATE or families != [DEFAULT_STORE] * len(wants.stores):
+    if wants.name in operators.TRANSFORM_WITH_STATE or families != [DEFAULT_STORE] * len(wants.stores):
         why = f"operator {new} starts empty, and ckpt does not write the empty state of {wants.name}"
         raise NoWay(why, EVOLVE.advise("evolve_hand_over", uri=checkpoint.uri))
     if context.shuffle_partitions is None or checkpoint.commits.latest is None or context.provider is Provider.UNKNOWN:
@@ -197,7 +190,7 @@ def _list_stores(wants: DescribedOperator) -> Iterator[DescribedStore]:
     """List the stores of an operator of Spark before 4.0, which describes none; of the key only that there is one."""
     key = struct_of(() if wants.keys == () else [("key", None)])
     family = DescribedFamily(DEFAULT_STORE, key, None)
-    for name in sorted(JOIN_STORES) if wants.name == OperatorName.JOIN else (DEFAULT_STORE,):
+    for name in sorted(JOIN_STORES) if wants.name == operators.OperatorName.JOIN else (DEFAULT_STORE,):
         yield DescribedStore(name, (family,))
 
 
@@ -225,14 +218,14 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
         StoreMetadata(store.name, store.prefix_columns or 0, partitions[store.name]) for store in wants.stores
     )
     metadata = OperatorMetadata(1, new, wants.name, stores)
-    yield FileStep(f"{STATE}/{new}/_metadata/metadata", None, format_operator_metadata(metadata))
+    yield FileStep(f"{STATE}/{new}/_metadata/metadata", None, operators.format_operator_metadata(metadata))
     for store in wants.stores:
         within = "" if store.name == DEFAULT_STORE else f"/{store.name}"
         families = [
             ColumnFamily(
                 family.name,
                 family.key,
-                _let_be_null(family.value) if wants.name == OperatorName.JOIN else family.value,
+                _let_be_null(family.value) if wants.name == operators.OperatorName.JOIN else family.value,
                 family.key_encoder,
                 family.user_key,
             )
@@ -265,8 +258,8 @@ def _describe_variables(
         if path == newest or path.rpartition("/")[2].startswith("."):
             continue
         if inner.startswith("_metadata/"):
-            renamed = rename_variables(storage.read(path), names)
-            stated = restate_operator(renamed, wants.name, list_modes(wants)) if change.restated else renamed
+            renamed = operators.rename_variables(storage.read(path), names)
+            stated = operators.restate_operator(renamed, wants.name, list_modes(wants)) if change.restated else renamed
             yield FileStep(path, None, stated)
         elif inner.startswith("_stateSchema/"):
             yield FileStep(path, None, storage.read(path))

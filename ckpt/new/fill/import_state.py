@@ -77,7 +77,6 @@ def import_state(
     ...     made = ckpt.import_state(f"{folder}/state", f"{folder}/new", like=old, provider="rocksdb")
     >>> made.batch, made.new.provider.value, len(made.changed)
     (9, 'rocksdb', 1)
-
     """
     check_apart(export, new)
     source = open_export(export, choose_options(export, storage_options or {}))
@@ -126,7 +125,6 @@ def write_state(
     >>> made = ckpt.write_state({"operator 0": rows}, "memory://edited", like=old)
     >>> [(written.unit.label, written.rows) for written in made.units]
     [('operator 0', 3)]
-
     """
     source = Frames(frames if engine is not None else {label: table_of(frame) for label, frame in frames.items()})
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}

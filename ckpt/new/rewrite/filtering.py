@@ -13,9 +13,11 @@ network, and its settings are locked.
 import atexit
 import json
 import math
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -49,22 +51,8 @@ _CLASSES = {
     *("OPERATOR", "TYPE"),
 }
 """Of expressions in DuckDB's parse tree. Others are subqueries, windows, parameters, lambdas and stars."""
-_SYMBOLS = "+ - * / // % ** ^ & | ~ << >> || ~~ !~~ ~~* !~~* ~~~ ^@ -> ->>"
-_LIKE = "like_escape not_like_escape ilike_escape not_ilike_escape"
-_NUMBERS = """abs ceil ceiling exp floor greatest isfinite isinf isnan least ln log log10 log2 mod pow power round sign
-    sqrt trunc"""
-_TEXTS = """ascii base64 chr concat concat_ws contains decode encode ends_with from_base64 from_hex hex instr lcase left
-    length lower lpad ltrim md5 octet_length overlay position prefix regexp_extract regexp_full_match regexp_matches
-    regexp_replace repeat replace reverse right rpad rtrim sha256 split split_part starts_with str_split string_split
-    strlen strpos substr substring suffix to_base64 to_hex translate trim ucase unhex upper"""
-_TIMES = """date_add date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc day dayofmonth
-    dayofweek dayofyear epoch epoch_ms epoch_us hour isodow isoyear last_day make_date make_timestamp make_timestamptz
-    microsecond millisecond minute month quarter second strftime strptime timezone to_days to_hours to_microseconds
-    to_milliseconds to_minutes to_months to_seconds to_timestamp to_weeks to_years try_strptime week weekofyear year"""
-_OTHERS = """array_contains array_extract array_has array_length cardinality element_at if json_extract
-    json_extract_string len list_contains list_extract list_has list_has_all list_has_any list_value map_contains
-    map_extract map_extract_value map_keys map_values nullif struct_extract"""
-_FUNCTIONS = frozenset(" ".join((_SYMBOLS, _LIKE, _NUMBERS, _TEXTS, _TIMES, _OTHERS)).split())
+_FILE = tomllib.loads(files("ckpt.new.rewrite").joinpath("functions.toml").read_text(encoding="utf-8"))
+_FUNCTIONS = frozenset(" ".join(_FILE.values()).split())
 """Functions that depend on nothing but their arguments: no time of the day, random number, setting or sequence."""
 _PLAIN = frozenset(
     {"boolean", "string", "binary", *(name for name in FIXED if not name.startswith(("interval", "time(")))}

@@ -91,7 +91,6 @@ def rewrite(
     >>> made = ckpt.rewrite("sample_checkpoints/aggregation-hdfs-4.2", "memory://new", partitions=5)
     >>> made.batch, made.new.partitions, [unit.rows for unit in made.units]
     (9, 5, [7])
-
     """
     keys = _list_keys(drop_keys, where)
     if salvage and schema is not None:
@@ -138,7 +137,6 @@ def merge(
     >>> ckpt.merge(["sample_checkpoints/kafka-4.2"], "memory://merged")
     Traceback (most recent call last):
     ckpt.errors.UsageError: name two or more checkpoints to merge
-
     """
     old = [fspath(each) for each in checkpoints]
     if isinstance(checkpoints, str) or len(old) < 2:
@@ -176,7 +174,6 @@ def split(
     >>> made = ckpt.split("sample_checkpoints/aggregation-hdfs-4.2", new, where=parts)
     >>> [[unit.rows for unit in part.units] for part in made.parts]
     [[3], [4]]
-
     """
     if isinstance(new, str) or len(new) < 2:
         raise UsageError("name two or more new checkpoints")

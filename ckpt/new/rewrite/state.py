@@ -32,37 +32,11 @@ from ckpt.model import Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import Exchange, ThroughFiles, unpack_batch
 from ckpt.new.request import NewCheckpoint
-from ckpt.new.rewrite.filtering import (
-    IN_NONE,
-    NOTHING,
-    Dropping,
-    Key,
-    Leaving,
-    SplitFilter,
-    choose_leaving,
-    find_strays,
-)
+from ckpt.new.rewrite import filtering, stored_rows
 from ckpt.new.rewrite.merging import feeds_another
 from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite
 from ckpt.new.rewrite.reshaping import ColumnReshaping
 from ckpt.new.rewrite.spreading import Column, find_grouping, hash_rows, list_key_columns
-from ckpt.new.rewrite.stored_rows import (
-    Families,
-    HdfsRows,
-    OldRows,
-    Stored,
-    StoredForm,
-    convert_rows,
-    divide_batch,
-    encode_rows,
-    find_shared,
-    join_stored,
-    list_forms,
-    make_stored,
-    read_families,
-    read_rows,
-    renumber_family,
-)
 from ckpt.new.rewrite.writing import NewState, StateWriting
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes, split_elements
@@ -121,12 +95,12 @@ class StoreRewriting:
     state: NewState
     operator: Operator
     store: Store
-    leaving: Leaving
+    leaving: filtering.Leaving
     reshaping: ColumnReshaping | None  # the new columns of the store
     grouped: bool  # rows keep their grouping key, where it is not all of the key
 
     def __post_init__(self) -> None:
-        self.forms = list_forms(self.store)
+        self.forms = stored_rows.list_forms(self.store)
         self.single = is_single(self.operator, self.store)
         has_no_key = self.reshaping is not None and self.reshaping.columns.has_no_key
         self.partitions = 1 if has_no_key else count_partitions(self.operator, self.store, self.state.partitions)
@@ -146,8 +120,8 @@ class StoreRewriting:
         return self._files[planned]
 
     def move_rows(
-        self, partition: int, families: Families, tally: Tally, *, planned: bool
-    ) -> Iterator[tuple[np.ndarray, Stored]]:
+        self, partition: int, families: stored_rows.Families, tally: Tally, *, planned: bool
+    ) -> Iterator[tuple[np.ndarray, stored_rows.Stored]]:
         """The rows of an old partition, if it has any, some at a time; of a store with rows in one only, of all.
 
         Their new partitions as an int64 array, and what is stored. Raises Undecodable, StorageError.
@@ -155,16 +129,18 @@ class StoreRewriting:
         counts, every = Tally() if planned else tally, self.find_files(planned=planned)
         for own in every if self.single else every.keys() & {partition}:
             files = every[own]
-            for rows in read_rows(files, self.old.provider, self.delimiter):
+            for rows in stored_rows.read_rows(files, self.old.provider, self.delimiter):
                 try:
                     if len(rows):
                         yield self._move_batch(rows, own, families, counts)
                 except Undecodable as error:
                     raise files.refused(files.place.folder, error) from None
-        if isinstance(self.leaving, Dropping):
+        if isinstance(self.leaving, filtering.Dropping):
             tally.keys_seen.update(self.leaving.seen)
 
-    def _move_batch(self, rows: OldRows, partition: int, families: Families, tally: Tally) -> tuple[np.ndarray, Stored]:
+    def _move_batch(
+        self, rows: stored_rows.OldRows, partition: int, families: stored_rows.Families, tally: Tally
+    ) -> tuple[np.ndarray, stored_rows.Stored]:
         count, form, sources = len(rows), partial(self._find_form, rows), np.arange(len(rows))
         grouping = partial(find_grouping, self.operator, self.store, rows.family)
         grouped = self.grouped and (rows.family is not None or not grouping().is_whole)
@@ -178,9 +154,9 @@ class StoreRewriting:
             sources, columns = self.reshaping.make_key(columns, count)
             count = len(sources)
         places = hash_rows(columns, count, self.partitions) if self.spreads else np.full(count, partition, np.int64)
-        if isinstance(self.leaving, SplitFilter):
+        if isinstance(self.leaving, filtering.SplitFilter):
             left_out = self.leaving.find_each(rows, columns, partition)
-            self._count_strays(rows, find_strays(left_out), tally)
+            self._count_strays(rows, filtering.find_strays(left_out), tally)
             dropped = left_out[0]
         else:
             dropped = self.leaving.find_left_out(rows, columns, partition)
@@ -190,33 +166,33 @@ class StoreRewriting:
         if self.reshaping is not None and rows.family is None:
             return places, self.reshaping.reshape(rows, columns, self.store, sources)
         if rows.family is not None:
-            stored = renumber_family(rows, families.numbers[rows.family])
+            stored = stored_rows.renumber_family(rows, families.numbers[rows.family])
         else:
-            stored = convert_rows(rows, self._find_form(rows), self.old.provider, self.state.provider)
+            stored = stored_rows.convert_rows(rows, self._find_form(rows), self.old.provider, self.state.provider)
         if self.reshaping is not None and rows.family is not None:
             old_keys = partial(self._decode_keys, rows)
             reshaped = self.reshaping.reshape_family(rows.family, stored, self.delimiter, columns, old_keys)
-            return (places[:0], make_stored([], [])) if reshaped is None else (places, reshaped)
+            return (places[:0], stored_rows.make_stored([], [])) if reshaped is None else (places, reshaped)
         if grouped:
             schema = struct_of((name, kind) for name, kind, _ in columns)
-            groups = encode_rows(schema, [array for _, _, array in columns], count, Provider.HDFS)
+            groups = stored_rows.encode_rows(schema, [array for _, _, array in columns], count, Provider.HDFS)
             stored = replace(stored, groups=groups)
         return places[~dropped], stored.leave_out(dropped)
 
-    def _count_strays(self, rows: OldRows, strays: Mapping[str, np.ndarray], tally: Tally) -> None:
+    def _count_strays(self, rows: stored_rows.OldRows, strays: Mapping[str, np.ndarray], tally: Tally) -> None:
         """Count the rows that are not in exactly one of several new checkpoints, and name some."""
         for why, mask in strays.items():
             if mask.any():
                 keys = self._decode_keys(rows).take(whole(pa.int64(), np.flatnonzero(mask)[:_SHOWN]))
                 what = f"operator {self.operator.id} {why}"
-                tally.refuse(what, int(mask.sum()), name_keys(keys), in_none=why == IN_NONE)
+                tally.refuse(what, int(mask.sum()), name_keys(keys), in_none=why == filtering.IN_NONE)
 
-    def _count_state_rows(self, rows: OldRows) -> np.ndarray:
+    def _count_state_rows(self, rows: stored_rows.OldRows) -> np.ndarray:
         """As how many rows of state each counts: lists as their elements. Raises Undecodable."""
         lists = {variable.name for variable in self.operator.variables if variable.kind == _LIST}
         several = rows.family is not None and (rows.family in lists or rows.family.endswith(TIMED_ROWS))
         sizes: np.ndarray = np.ones(len(rows), np.int64)
-        if isinstance(rows, HdfsRows) or not several:
+        if isinstance(rows, stored_rows.HdfsRows) or not several:
             return sizes
         parts = split_elements
         if self.avro:
@@ -224,10 +200,10 @@ class StoreRewriting:
         sizes = np.fromiter((len(parts(value)) for _, value in rows.pairs), np.int64, len(rows))
         return sizes
 
-    def _decode_keys(self, rows: OldRows) -> pa.StructArray:
+    def _decode_keys(self, rows: stored_rows.OldRows) -> pa.StructArray:
         return rows.decode_keys(self._find_form(rows), avro=self.avro)
 
-    def _find_form(self, rows: OldRows) -> StoredForm:
+    def _find_form(self, rows: stored_rows.OldRows) -> stored_rows.StoredForm:
         form = self.forms.get(rows.family or self.store.name)
         if form is None:
             raise Undecodable(f"no state schema describes the column family {rows.family}")
@@ -266,7 +242,7 @@ class StateRewriting(StateWriting):
 
     old: tuple[tuple[ChosenState, Form], ...]  # each old checkpoint, and how it keeps state
     state: NewState
-    keys: tuple[Key, ...] = ()  # that are left out
+    keys: tuple[filtering.Key, ...] = ()  # that are left out
     where: str | tuple[str, ...] | None = None  # which are kept; several: of all new checkpoints, this one first
     reshapings: Mapping[tuple[int, str], ColumnReshaping | None] | None = None  # of these stores; None: all stay
     combining: Mapping[tuple[int, str], ColumnReshaping] = field(default_factory=dict)
@@ -280,27 +256,27 @@ class StateRewriting(StateWriting):
         """The stores that are rewritten, by operator and name; of each checkpoint."""
         every = []
         for chosen, old in self.old:
-            leaving = choose_leaving(chosen, self.keys, self.where)
+            leaving = filtering.choose_leaving(chosen, self.keys, self.where)
             stores = {}
             for operator, store in chosen.checkpoint.stores():
                 at = operator.id, store.name
                 if self.reshapings is None or at in self.reshapings:
                     columns = None if self.reshapings is None else self.reshapings[at]
-                    own = leaving.get(operator.id, NOTHING)
+                    own = leaving.get(operator.id, filtering.NOTHING)
                     grouped = len(self.old) > 1
                     stores[at] = StoreRewriting(chosen, old, self.state, operator, store, own, columns, grouped)
             every.append(stores)
         return every
 
     @cached_property
-    def families(self) -> dict[tuple[int, str], Families]:
+    def families(self) -> dict[tuple[int, str], stored_rows.Families]:
         """The column families of each store, those of all old partitions and checkpoints together."""
         numbered = {}
         for at, first in self.stores[0].items():
             has_any = bool(first.store.column_families)
             each = [(stores[at], planned) for stores in self.stores for planned in self.versions] if has_any else []
             files = (store.find_files(planned=planned).values() for store, planned in each)
-            numbered[at] = read_families(chain.from_iterable(files))
+            numbered[at] = stored_rows.read_families(chain.from_iterable(files))
         return numbered
 
     def list_targets(self) -> Iterator[StoreInPartition]:
@@ -325,18 +301,20 @@ class StateRewriting(StateWriting):
         for planned in self.versions:
             moved = [*store.move_rows(task.partition, self.families[task[:2]], tally, planned=planned)]
             places = np.concatenate([np.zeros(0, np.int64), *(places for places, _ in moved)])
-            columns = [column for column in join_stored(rows for _, rows in moved).columns if column is not None]
+            columns = [
+                column for column in stored_rows.join_stored(rows for _, rows in moved).columns if column is not None
+            ]
             batch = pa.record_batch(columns, names=_name_piece(task.checkpoint, planned=planned)[: len(columns)])
-            for partition, piece in divide_batch(batch, places, store.partitions):
+            for partition, piece in stored_rows.divide_batch(batch, places, store.partitions):
                 yield self.targets[StoreInPartition(*task[:2], partition)], piece
         yield None, TaskOutcome(None, tally)
 
     def make(self, task: StoreInPartition, pieces: Iterable[bytes | pa.Buffer]) -> Iterator[TaskOutcome]:
         """The files of a new partition. Raises Undecodable, StorageError."""
         first, families = self.stores[0][task[:2]], self.families[task[:2]]
-        parts: dict[str, list[Stored]] = defaultdict(list)
+        parts: dict[str, list[stored_rows.Stored]] = defaultdict(list)
         for batch in map(unpack_batch, pieces):
-            parts[batch.schema.names[0]].append(Stored(*batch.columns))
+            parts[batch.schema.names[0]].append(stored_rows.Stored(*batch.columns))
         tally, rows = Tally(), []
         for planned in self.versions:
             of_each = []
@@ -344,17 +322,19 @@ class StateRewriting(StateWriting):
                 store, own = stores[task[:2]], parts[_name_piece(number, planned=planned)[0]]
                 if not store.spreads:
                     own += (rows for _, rows in store.move_rows(task.partition, families, tally, planned=planned))
-                of_each.append(join_stored(own))
+                of_each.append(stored_rows.join_stored(own))
             rows.append(self._merge_rows(first, of_each, tally))
         if first.reshaping is not None:
             rows, families = [first.reshaping.merge(part) for part in rows], first.reshaping.rename(families)
         files = self.state.make_files(first.operator, first.store, task.partition, rows[0], families, *rows[1:])
         yield TaskOutcome(self.deliver(files), tally)
 
-    def _merge_rows(self, first: StoreRewriting, parts: Sequence[Stored], tally: Tally) -> Stored:
+    def _merge_rows(
+        self, first: StoreRewriting, parts: Sequence[stored_rows.Stored], tally: Tally
+    ) -> stored_rows.Stored:
         """Join the rows of each checkpoint in a new partition; keys that several have are combined, or counted."""
-        operator, store, rows = first.operator, first.store, join_stored(parts)
-        shared = find_shared(parts)
+        operator, store, rows = first.operator, first.store, stored_rows.join_stored(parts)
+        shared = stored_rows.find_shared(parts)
         if not len(shared):
             return rows
         if (combining := self.combining.get((operator.id, store.name))) is not None:
@@ -407,7 +387,7 @@ def rewrite_state(
         if outcome.files is not None:
             yield outcome.files
     for dropping in rewrite.leaving.values():
-        if isinstance(dropping, Dropping):
+        if isinstance(dropping, filtering.Dropping):
             dropping.seen.update(tally.keys_seen)
     for why, refused in tally.refused.items():
         if new.accept_loss and refused.in_none:

@@ -54,7 +54,6 @@ def read_state_arrow(
 
     >>> ckpt.read_state_arrow("sample_checkpoints/aggregation-hdfs-4.2").column_names
     ['key_key', 'value_count', 'value_sum']
-
     """
     question = StateRequest(fspath(checkpoint), RequestedPart(**part), batch=batch)
     with _open_reader(question, shape, partition_id, jobs, storage_options) as reader:
@@ -91,7 +90,6 @@ def read_state_batches(
     >>> with ckpt.read_state_batches("sample_checkpoints/aggregation-hdfs-4.2") as reader:
     ...     sum(batch.num_rows for batch in reader)
     7
-
     """
     question = StateRequest(fspath(checkpoint), RequestedPart(**part), batch=batch)
     return _open_reader(question, shape, partition_id, jobs, storage_options)

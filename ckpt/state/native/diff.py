@@ -105,7 +105,6 @@ def state_diff(
     >>> found = ckpt.state_diff("sample_checkpoints/aggregation-hdfs-4.2", from_batch=0, to_batch=9)
     >>> [(unit.added, unit.removed, unit.changed) for unit in found.units]
     [(0, 0, 7)]
-
     """
     path, later = fspath(checkpoint), fspath(checkpoint if other is None else other)
     if limit < 0:

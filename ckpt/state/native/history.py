@@ -32,16 +32,9 @@ from ckpt.formats.rows.unsafe import VERSION, rows_at, structs_of
 from ckpt.formats.statefiles import LZ4, TYPED, RecordType, lineage_of, read_beginning
 from ckpt.model import DamageKind, Json, Location, Provider
 from ckpt.state.book import BOOK
-from ckpt.state.native import rocksdb
+from ckpt.state.native import lookup, rocksdb
 from ckpt.state.native.entries import NOT_AS_WRITTEN, Entries, decode_bytes, decode_rows, make_flat, pick_field
 from ckpt.state.native.json_values import make_objects
-from ckpt.state.native.lookup import (
-    KeyPart,
-    compare_with,
-    encode_key_row,
-    find_partition,
-    parse_key_parts,
-)
 from ckpt.state.native.store_files import (
     MOST_ROWS,
     StoreFiles,
@@ -175,7 +168,6 @@ def state_history(
     >>> history = ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).history()
     >>> [(event.batch, str(event.change)) for event in history.events][:2]
     [(0, 'created'), (1, 'changed')]
-
     """
     path = fspath(checkpoint)
     if limit < 1:
@@ -186,7 +178,7 @@ def state_history(
     chosen = choose(question, storage_options, every_batch=True)
     (unit,) = chosen.units
     columns = columns_of(unit)
-    parts = parse_key_parts(columns, key or {})
+    parts = lookup.parse_key_parts(columns, key or {})
     keys = [column.name for column in columns.kept if column.of_key]
     if keys and not parts:
         raise UsageError.of("{--key}: name the key to follow; it has {keys}", keys=", ".join(keys))
@@ -241,14 +233,14 @@ class _Walk:
     """Follows the keys that are asked for through the versions of a store."""
 
     def __init__(
-        self, chosen: ChosenState, unit: StateUnit, parts: tuple[KeyPart, ...], *, by_bytes: bool = True
+        self, chosen: ChosenState, unit: StateUnit, parts: tuple[lookup.KeyPart, ...], *, by_bytes: bool = True
     ) -> None:
         self.chosen, self.unit, self.parts = chosen, unit, parts
         self.layout: UnitLayout = layout_of(chosen, unit)
         self.columns = columns_of(unit)
         self.trouble: Exception | None = None  # why the state of some batch is not known
-        whole = by_bytes and self.layout.rows_are_keys and find_partition(chosen, unit, parts) is not None
-        self.row = encode_key_row(self.layout.key, parts) if whole else None
+        whole = by_bytes and self.layout.rows_are_keys and lookup.find_partition(chosen, unit, parts) is not None
+        self.row = lookup.encode_key_row(self.layout.key, parts) if whole else None
         folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, unit.provider)}
         stores = folders[unit.operator].stores.get(self.layout.store, {})
         self.stores = {partition: _Followed(store_partition) for partition, store_partition in sorted(stores.items())}
@@ -262,7 +254,7 @@ class _Walk:
                 followed.at, followed.state = (0, None), {}
         for batch in batches:
             chosen = self.chosen.as_of(batch)
-            only = find_partition(chosen, self.unit, self.parts)
+            only = lookup.find_partition(chosen, self.unit, self.parts)
             try:
                 state = self._read(chosen, only)
             except (StateDamaged, Undecodable) as error:
@@ -411,7 +403,7 @@ class _Walk:
         columns = keys.flatten() if self.unit.kind in _KEY_FIRST else [keys]
         mask: Any = np.ones(len(keys), bool)
         for part in self.parts:
-            mask &= np.asarray(compare_with(part, pick_field(columns, part.column.places)).fill_null(False))
+            mask &= np.asarray(lookup.compare_with(part, pick_field(columns, part.column.places)).fill_null(False))
         return np.flatnonzero(mask)
 
     def _number(self, followed: _Followed, files: StoreFiles) -> bytes:

@@ -123,7 +123,6 @@ def state_show(
 
     >>> ckpt.state_show("sample_checkpoints/aggregation-hdfs-4.2", key={"key": "3"}).rows
     ({'key_key': 3, 'value_count': 14, 'value_sum': 679},)
-
     """
     path = fspath(checkpoint)
     if limit < 1:
@@ -191,7 +190,6 @@ def state_count(
 
     >>> [unit.rows for unit in ckpt.state_count("sample_checkpoints/join-rocksdb-4.0").units]
     [30, 15]
-
     """
     path = fspath(checkpoint)
     wanted = RequestedPart(**part)
@@ -298,7 +296,6 @@ def state_keys(
     >>> found = ckpt.state_keys("sample_checkpoints/join-rocksdb-4.0", side="left", limit=1)
     >>> sum(partition.rows for partition in found.partitions)
     30
-
     """
     path = fspath(checkpoint)
     if limit < 1:

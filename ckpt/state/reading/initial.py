@@ -16,17 +16,8 @@ from ckpt.formats.operators import TTL, OperatorName
 from ckpt.formats.types import array_of, fields_of, map_of, named_fields, struct_of, type_at, type_named
 from ckpt.model import Json
 from ckpt.state.book import BOOK
+from ckpt.state.reading import columns
 from ckpt.state.reading.choose import RequestedPart
-from ckpt.state.reading.columns import (
-    Column,
-    Columns,
-    Dropped,
-    Holds,
-    Names,
-    explain_left_out,
-    list_leaves,
-    top_columns,
-)
 from ckpt.state.reading.reading import Moment, Reading, StateRequest, plan_readings
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.versions import NEWEST, Spark, newest
@@ -39,7 +30,7 @@ _SESSION_START = "sessionStartTime"  # ends the key of session windows (``Stream
 
 
 @dataclass(frozen=True, slots=True)
-class InitialColumn(Column):
+class InitialColumn(columns.Column):
     """A column of the DataFrame, and where its content is read. Arrays are empty, never NULL, for a key without.
 
     What is nullable in its type is not settled.
@@ -49,12 +40,12 @@ class InitialColumn(Column):
     side: str | None = None
     ttl: bool = False  # the last field of each struct in the array is the expiry; or the next column is
     reading: int = 0  # which reading of the plan gives it: keys are given by all
-    inner: tuple[Column, ...] = ()  # of an array of structs: its fields, placed from the row or the element
+    inner: tuple[columns.Column, ...] = ()  # of an array of structs: its fields, placed from the row or the element
 
     @property
     def gathered(self) -> bool:
         """True if each row that is read is one element of the array."""
-        return self.holds in (Holds.TIMERS, Holds.SESSIONS, Holds.ROWS)
+        return self.holds in (columns.Holds.TIMERS, columns.Holds.SESSIONS, columns.Holds.ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +56,7 @@ class InitialShape:
     operator_name: str | None
     keys: tuple[InitialColumn, ...]
     state: tuple[InitialColumn, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[columns.Dropped, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +72,9 @@ class InitialPlan:
         return len(self.readings) > 1 or any(column.gathered for column in self.shape.state)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> columns.Columns:
         """The columns as exports describe them."""
-        return Columns((*self.shape.keys, *self.shape.state), self.shape.dropped)
+        return columns.Columns((*self.shape.keys, *self.shape.state), self.shape.dropped)
 
     @property
     def together(self) -> Reading:
@@ -167,14 +158,14 @@ def ask_which_operator(
 
 def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialShape:
     """The columns of the frame of one operator, which has these units."""
-    first, names = units[0], Names()
+    first, names = units[0], columns.Names()
     keys = list(keys_of(first, names))
-    state: list[InitialColumn | Dropped] = []
+    state: list[InitialColumn | columns.Dropped] = []
     for number, unit in enumerate(units):
         if unit.schema is None:
             raise CkptError(f"{checkpoint}: no state schema describes the rows of {unit.label}")
         state += (
-            column if isinstance(column, Dropped) else replace(column, reading=number)
+            column if isinstance(column, columns.Dropped) else replace(column, reading=number)
             for column in state_of(unit, names)
         )
     return InitialShape(
@@ -182,7 +173,7 @@ def plan_initial_shape(units: Sequence[StateUnit], checkpoint: str) -> InitialSh
         first.operator_name,
         tuple(column for column in keys if isinstance(column, InitialColumn)),
         tuple(column for column in state if isinstance(column, InitialColumn)),
-        tuple(column for column in (*keys, *state) if isinstance(column, Dropped)),
+        tuple(column for column in (*keys, *state) if isinstance(column, columns.Dropped)),
     )
 
 
@@ -201,18 +192,18 @@ def _read_whole(reading: Reading) -> Reading:
     return replace(reading, unit=replace(unit, schema=schema), options=options | {"flattenCollectionTypes": "false"})
 
 
-def keys_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
+def keys_of(unit: StateUnit, names: columns.Names) -> Iterator[InitialColumn | columns.Dropped]:
     """The leaves of the grouping key; of session windows without the session."""
     key = type_at(unit.schema, (0,))
     without = len(fields_of(key) or ()) - 1 if _session_place(unit) is not None else None
-    for leaf in list_leaves(key, ("key",), (0,)):
-        if isinstance(leaf, Dropped):
+    for leaf in columns.list_leaves(key, ("key",), (0,)):
+        if isinstance(leaf, columns.Dropped):
             yield leaf
         elif leaf.places[1] != without:
-            yield InitialColumn(names.free(leaf.path[1:]), leaf.path, leaf.places, leaf.type, Holds.KEY)
+            yield InitialColumn(names.free(leaf.path[1:]), leaf.path, leaf.places, leaf.type, columns.Holds.KEY)
 
 
-def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
+def state_of(unit: StateUnit, names: columns.Names) -> Iterator[InitialColumn | columns.Dropped]:
     """Return what a unit holds for a key, apart from the key."""
     match unit.kind:
         case UnitKind.SIDE:
@@ -221,65 +212,65 @@ def state_of(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]
             yield from _variable(unit, names)
         case UnitKind.TIMERS:
             name = names.free(("timers",))
-            yield InitialColumn(name, ("expiration_timestamp_ms",), (1,), array_of("long"), Holds.TIMERS)
+            yield InitialColumn(name, ("expiration_timestamp_ms",), (1,), array_of("long"), columns.Holds.TIMERS)
         case _ if (session := _session_place(unit)) is not None:
             yield from _sessions(unit, session, names)
         case kind:
             value = type_at(unit.schema, (1,))
-            for leaf in list_leaves(value, ("value",), (1,), only_keys=kind is UnitKind.DEDUPLICATION):
-                if isinstance(leaf, Dropped):
+            for leaf in columns.list_leaves(value, ("value",), (1,), only_keys=kind is UnitKind.DEDUPLICATION):
+                if isinstance(leaf, columns.Dropped):
                     yield leaf
                     continue
                 holds, path = _holds(unit, leaf.path), leaf.path
-                start = 2 if holds is Holds.STATE and path[1] == _GROUP_STATE and len(path) > 2 else 1
+                start = 2 if holds is columns.Holds.STATE and path[1] == _GROUP_STATE and len(path) > 2 else 1
                 yield InitialColumn(names.free(path[start:]), path, leaf.places, leaf.type, holds)
 
 
-def _holds(unit: StateUnit, path: tuple[str, ...]) -> Holds:
+def _holds(unit: StateUnit, path: tuple[str, ...]) -> columns.Holds:
     """Return the meaning of a leaf of a value; Spark before 4.0 recorded no name of its operator."""
     name, value = unit.operator_name, type_at(unit.schema, (1,))
     if "WithState" in name if name else type_named(value, _GROUP_STATE) is not None:
-        return Holds.TIMEOUT if path == ("value", _TIMEOUT) else Holds.STATE
+        return columns.Holds.TIMEOUT if path == ("value", _TIMEOUT) else columns.Holds.STATE
     deduplicates = name == OperatorName.DEDUPLICATION_WITHIN_WATERMARK if name else len(fields_of(value) or ()) == 1
-    return Holds.EXPIRY if deduplicates and path == ("value", _EXPIRES_MICROS) else Holds.BUFFER
+    return columns.Holds.EXPIRY if deduplicates and path == ("value", _EXPIRES_MICROS) else columns.Holds.BUFFER
 
 
-def _variable(unit: StateUnit, names: Names) -> Iterator[InitialColumn]:
+def _variable(unit: StateUnit, names: columns.Names) -> Iterator[InitialColumn]:
     """A variable of transformWithState, as Spark gives it: value, list_element, or user_map_key and user_map_value."""
     variable, ttl = unit.variable or "", unit.ttl
     held = type_at(unit.schema, (2 if unit.kind is UnitKind.MAP else 1,))
     own = type_named(held, "value") if ttl else held
     name = names.free((variable,))
     path, places = (("value", "value"), (1, 0)) if ttl else (("value",), (1,))
-    expiry = Column(EXPIRES, ("value", TTL), (1, 1), "long")
+    expiry = columns.Column(EXPIRES, ("value", TTL), (1, 1), "long")
     if unit.kind is UnitKind.VALUE:
-        yield InitialColumn(name, path, places, own, Holds.VALUE, variable, ttl=ttl)
+        yield InitialColumn(name, path, places, own, columns.Holds.VALUE, variable, ttl=ttl)
         if ttl:
             free = names.free((f"{variable}_{EXPIRES}",))
-            yield InitialColumn(free, expiry.path, expiry.places, expiry.type, Holds.EXPIRY, variable, ttl=True)
+            yield InitialColumn(free, expiry.path, expiry.places, expiry.type, columns.Holds.EXPIRY, variable, ttl=True)
         return
     if unit.kind is UnitKind.LIST:
-        holds, inner = Holds.LIST, [*top_columns(own, path[1:], (0,) if ttl else ())]
-        expiry = Column(Names(column.name for column in inner).free((EXPIRES,)), (TTL,), (1,), "long")
+        holds, inner = columns.Holds.LIST, [*columns.top_columns(own, path[1:], (0,) if ttl else ())]
+        expiry = columns.Column(columns.Names(column.name for column in inner).free((EXPIRES,)), (TTL,), (1,), "long")
     else:
-        key = Column("key", ("key",), (0,), type_at(unit.schema, (1,)))
-        holds, inner = Holds.MAP, [key, Column("value", path, places, own)]
+        key = columns.Column("key", ("key",), (0,), type_at(unit.schema, (1,)))
+        holds, inner = columns.Holds.MAP, [key, columns.Column("value", path, places, own)]
     fields = (*inner, expiry) if ttl else tuple(inner)
     yield InitialColumn(name, (f"{holds}_value",), (1,), _array(fields), holds, variable, ttl=ttl, inner=fields)
 
 
-def _rows(unit: StateUnit, names: Names) -> Iterator[InitialColumn | Dropped]:
+def _rows(unit: StateUnit, names: columns.Names) -> Iterator[InitialColumn | columns.Dropped]:
     """The rows of a join side, with ``matched`` where that is stored."""
     value = type_at(unit.buffer.schema if unit.buffer else unit.schema, (1,))
-    own, inner = Names(), []
-    for column in top_columns(value, ("value",), (1,)):
-        why = explain_left_out(column.path, column.type)
+    own, inner = columns.Names(), []
+    for column in columns.top_columns(value, ("value",), (1,)):
+        why = columns.explain_left_out(column.path, column.type)
         if why is None:
             inner.append(replace(column, name=own.free(column.path[1:])))
         else:
-            yield Dropped(column.path, why)
+            yield columns.Dropped(column.path, why)
     free = names.free((unit.side or "",))
-    yield InitialColumn(free, ("value",), (1,), _array(inner), Holds.ROWS, side=unit.side, inner=tuple(inner))
+    yield InitialColumn(free, ("value",), (1,), _array(inner), columns.Holds.ROWS, side=unit.side, inner=tuple(inner))
 
 
 def _session_place(unit: StateUnit) -> int | None:
@@ -297,25 +288,25 @@ def _session_place(unit: StateUnit) -> int | None:
     return None
 
 
-def _sessions(unit: StateUnit, session: int, names: Names) -> Iterator[InitialColumn | Dropped]:
+def _sessions(unit: StateUnit, session: int, names: columns.Names) -> Iterator[InitialColumn | columns.Dropped]:
     """All sessions of a key: start, end, buffers."""
     value, grouping = type_at(unit.schema, (1,)), len(fields_of(type_at(unit.schema, (0,))) or ())
-    own, inner = Names(), []
-    for leaf in list_leaves(value, ("value",), (1,)):
+    own, inner = columns.Names(), []
+    for leaf in columns.list_leaves(value, ("value",), (1,)):
         of_session = leaf.places[1] == session
-        if isinstance(leaf, Dropped):
+        if isinstance(leaf, columns.Dropped):
             if leaf.places[1] >= grouping:
                 yield leaf
         elif of_session or leaf.places[1] >= grouping:
             inner.append(replace(leaf, name=own.free(leaf.path[2:] if of_session else leaf.path[1:])))
     inner.sort(key=lambda column: column.places[1] != session)
     free = names.free(("sessions",))
-    yield InitialColumn(free, ("value",), (1,), _array(inner), Holds.SESSIONS, inner=tuple(inner))
+    yield InitialColumn(free, ("value",), (1,), _array(inner), columns.Holds.SESSIONS, inner=tuple(inner))
 
 
 def _names(kind: Json) -> list[str]:
     return [name for name, _ in named_fields(kind)]
 
 
-def _array(inner: Iterable[Column]) -> Json:
+def _array(inner: Iterable[columns.Column]) -> Json:
     return array_of(struct_of((column.name, column.type) for column in inner))

@@ -141,7 +141,6 @@ def state_units(checkpoint: Location, *, storage_options: Mapping[str, str] | No
     >>> units = ckpt.state_units("sample_checkpoints/join-hdfs-3.5")
     >>> [unit.label for unit in units if not unit.shown_elsewhere]
     ['operator 0, left side', 'operator 0, right side']
-
     """
     checkpoint = as_checkpoint(checkpoint, storage_options)
     state = checkpoint.state

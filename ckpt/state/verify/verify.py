@@ -8,15 +8,8 @@ from functools import partial, reduce
 from os import fspath
 from typing import Annotated
 
+from ckpt.checkpoint import reader
 from ckpt.checkpoint.checkpoint import Checkpoint
-from ckpt.checkpoint.reader import (
-    LeadsOut,
-    look_beside,
-    open_live_version,
-    read_checkpoint,
-    refuse_links_out,
-    refuse_unread,
-)
 from ckpt.checkpoint.state.file_ends import Verdict, Verified
 from ckpt.checkpoint.state.folders import STATE
 from ckpt.checkpoint.state.needed_files import Needed, NeededFile, find_needed_files
@@ -86,12 +79,11 @@ def state_verify(
     >>> verification = ckpt.state_verify("sample_checkpoints/aggregation-hdfs-4.2")
     >>> verification.files, verification.damages, verification.loadable
     (26, (), ((0, 9),))
-
     """
     opened = read_every_byte(
         fspath(checkpoint), storage_options, jobs=jobs, engine=engine, announce=announce, watcher=watcher
     )
-    refuse_unread(opened)
+    reader.refuse_unread(opened)
     verification = opened.state.every_byte if opened.state else None
     if verification is None:
         raise CkptError(f"{opened.uri}: there is no state to verify")
@@ -119,12 +111,12 @@ def read_every_byte(
 ) -> Checkpoint:
     """Read a checkpoint as ``open_to_look`` does, and besides every byte of its state."""
     options = storage_options or {}
-    storage = open_live_version(uri, options)
+    storage = reader.open_live_version(uri, options)
     try:
         look_at_every_byte(storage, options, jobs=jobs, engine=engine, announce=announce, watcher=watcher)
-    except LeadsOut:
-        return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
-    return look_beside(read_checkpoint(storage, batches=batches, look_only=True), options)
+    except reader.LeadsOut:
+        return reader.look_beside(reader.read_checkpoint(storage, batches=batches, look_only=True), options)
+    return reader.look_beside(reader.read_checkpoint(storage, batches=batches, look_only=True), options)
 
 
 def look_at_every_byte(
@@ -144,8 +136,8 @@ def look_at_every_byte(
     if jobs is not None and jobs < 1:
         raise UsageError.of("{--jobs} must be at least 1")
     storage.names_only = True  # nothing is read twice
-    checkpoint = read_checkpoint(storage, look_only=True)
-    refuse_links_out(checkpoint)
+    checkpoint = reader.read_checkpoint(storage, look_only=True)
+    reader.refuse_links_out(checkpoint)
     if checkpoint.state is None:
         return
     from ckpt.state.verify import contents  # noqa: F401  (who lacks a package learns it before any reading)
@@ -163,7 +155,7 @@ def _read_with_verdicts(
     verified: Verified, uri: str, options: Mapping[str, str], runner: Runner, storage: Storage, batches: int
 ) -> Checkpoint:
     """Read a checkpoint with the verdicts on files of the one at ``uri``, and compare its rows."""
-    checkpoint = read_checkpoint(storage, batches=batches, fully_read=verified, look_only=True)
+    checkpoint = reader.read_checkpoint(storage, batches=batches, fully_read=verified, look_only=True)
     plain = copy(storage)
     plain.uri, plain.look_deeper, plain.names_only = uri, None, True  # whoever reads rows reads them there
     return _add_contents(checkpoint, plain, options, runner)

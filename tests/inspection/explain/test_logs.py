@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ckpt.inspection.explain.explain import explain, find_nearest
-from ckpt.inspection.explain.lines import read_chunks
+from ckpt.inspection.explain.explain import explain, find_nearest, read_chunks
 from tests.conftest import CopyOf
 from tests.inspection.explain import programs
 from tests.inspection.explain.drivers import CASES, HEALTHY, read
