@@ -156,6 +156,7 @@ def _keep_point(storage: Storage, new: NewCheckpoint, rule: Mapping[str, int]) -
     batch, query_id = choose_batch(checkpoint, None), checkpoint.query_id
     if query_id is None:
         raise CannotCopy(f"{checkpoint.uri}: no file has the id of the query, which identifies its points")
+
     def remove(names: Iterable[str]) -> None:
         for below in (folder.below(name) for name in names if not new.plan):
             discard_checkpoint(below, open_new(below.uri, new.own_options).writer)
