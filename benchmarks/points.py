@@ -90,8 +90,10 @@ def main() -> None:
         wide_state(CHANGELOG, local, partitions, 20, keys)
         times_of_batches(local)
         with counting_s3(local.parent, ms, written=written) as s3:
+            s3.ms = 0
             for older in (OLDER, OLD):
                 run(s3, local, "CHECKPOINT", f"s3://new/kept/{older}", "--batch", "14")
+            s3.ms = ms
             costs: list[Cost] = []
             for row, words in ROWS.items():
                 costs.append(run(s3, local, *words))

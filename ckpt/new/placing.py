@@ -260,7 +260,7 @@ def discard_checkpoint(storage: Storage, writer: Writer) -> None:
     if tree.info(newest) is not None:
         writer.remove(newest)
     for folder in sorted(tree.folders, reverse=True):
-        if folder.partition("/")[0] not in gone:
+        if folder in gone or folder.partition("/")[0] not in gone:
             writer.remove_folder(folder)
 
 

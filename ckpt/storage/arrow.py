@@ -143,7 +143,7 @@ class ArrowBackend(Backend):
             self.file_system.delete_dir(self.join(path))
 
     def remove_tree(self, path: str) -> bool:
-        self.file_system.delete_dir(self.join(path))
+        self.file_system.delete_dir_contents(self.join(path), missing_dir_ok=True)
         return True
 
     def make_folder(self, path: str) -> None:

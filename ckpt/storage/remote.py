@@ -109,7 +109,7 @@ class Backend(Protocol):
         self.delete(path)
 
     def remove_tree(self, path: str) -> bool:
-        """Remove a folder and all that it has, if few requests do that; False where each file takes some."""
+        """Remove all that a folder has, if few requests do that; False where each file takes some."""
         return False
 
     def delete(self, path: str) -> None:

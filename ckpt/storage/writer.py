@@ -89,7 +89,7 @@ class Writer(Protocol):
         """Remove a folder, or with ``""`` the root, if it is empty and the storage knows such a thing."""
 
     def remove_tree(self, path: str) -> bool:
-        """Remove a folder and all that it has, if few requests do that; False where each file takes some."""
+        """Remove all that a folder has, if few requests do that; False where each file takes some."""
         return False
 
     def discard_temporary(self, path: str) -> None:

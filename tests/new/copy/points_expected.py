@@ -62,7 +62,7 @@ def _collecting(ends: Sequence[int]) -> dict[str, Rows]:
     kept: dict[int, list[tuple[int, str, float]]] = {}
     out: list[list[object]] = []
     for batch in pairwise(ends):
-        before = {value % 50: (kept.get(value % 50) or [None])[-1] for value in range(*batch)}
+        before = {key: kept[key][-1] if key in kept else None for key in (value % 50 for value in range(*batch))}
         for value in range(*batch):
             kept.setdefault(value % 50, []).append((value, f"v{value}", value / 2))
         out += ([key, f"{last} {kept[key]}"] for key, last in before.items())

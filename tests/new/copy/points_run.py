@@ -95,7 +95,7 @@ class Runs:
         for key, value in {**queries.STATE_STORES[job["store"]], **job["conf"]}.items():
             own.conf.set(key, value)
         own.streams.active  # noqa: B018 (4.2.0 makes the coordinator of state stores at the first look at streams)
-        told = {"error": None}
+        told: dict[str, Any] = {"error": None}
         if QUERIES[job["query"]].output_mode == "update":
             told["sink"] = digest(map(json.dumps, _newest(out)))
         else:
@@ -114,7 +114,7 @@ def _put(out: Path, rows: Any, batch: int) -> None:
 
 def _newest(out: Path) -> Iterator[list[Any]]:
     """The newest row of each key."""
-    found = {}
+    found: dict[Any, list[Any]] = {}
     for file in sorted(out.iterdir(), key=lambda file: int(file.name)):
         found |= {row[0]: row for row in json.loads(file.read_text())}
     yield from found.values()

@@ -49,7 +49,7 @@ CASES = (
     *(Case("collecting", store) for store in STORES[1:]),
     Case("join", "hdfs"),
     *(Case("join", store, tuple(JOIN_3.items())) for store in STORES[1:]),
-    Case("collecting", "changelog", AVRO),
+    *(Case(query, "changelog", AVRO) for query in ("aggregation", "collecting")),
     *(Case("windows", store) for store in ("hdfs", "changelog")),
     *(Case("once", store, ((CODEC, "zstd"), *CHECKSUMS)) for store in ("hdfs", "changelog")),
 )
@@ -147,6 +147,7 @@ class BackToPoints(Cases[Case]):
 
     answers = Folder(Path(__file__).with_name("recorded_points"))
     role = "points"
+    partly = True  # a case takes up to ten minutes
 
     def cases(self, minor: str) -> tuple[Case, ...]:
         return CASES if minor == MAIN else ()
