@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs")
     asked = parser.parse_args()
     partitions, keys, ms = (4, 20, 0) if asked.quick else (200, 2_000, DELAY)
-    print(circumstances(), "\n", flush=True)
+    print(f"{circumstances()}\nin brackets: relative to the full copy; bytes are those of objects\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="ckpt-benchmark-") as name:
         local, written = Path(name, "served", "checkpoint"), Path(name, "written")
         written.mkdir()
