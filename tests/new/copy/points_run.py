@@ -73,7 +73,7 @@ class Runs:
         query, out = QUERIES[job["query"]], Path(job["out"])
         sink: dict[str, Any] = {"sink": "parquet", "options": {"path": str(out)}}
         if query.output_mode == "update":
-            sink = {"sink": lambda rows, batch: _put(out, rows, batch)}
+            sink = {"sink": lambda rows, _: _upsert(out, rows)}
         trigger = {"availableNow": True} if job["do"] == "more" else {"processingTime": "100 milliseconds"}
         where = {"store": job["store"], "conf": job["conf"], "trigger": trigger}
         self._handle = queries.start(spark, query, job["checkpoint"], **where, **sink)
@@ -97,7 +97,7 @@ class Runs:
         own.streams.active  # noqa: B018 (4.2.0 makes the coordinator of state stores at the first look at streams)
         told: dict[str, Any] = {"error": None}
         if QUERIES[job["query"]].output_mode == "update":
-            told["sink"] = digest(map(json.dumps, _newest(out)))
+            told["sink"] = digest(map(json.dumps, _table(out)))
         else:
             told["sink"] = digest(json.dumps([*row]) for row in own.read.parquet(str(out)).collect())
         for part, options in PARTS.get(job["query"], {"state": {}}).items():
@@ -106,18 +106,16 @@ class Runs:
         return told
 
 
-def _put(out: Path, rows: Any, batch: int) -> None:
-    """Write the rows of a batch over those of the same batch, if there are any, as an upsert by batch does."""
+def _upsert(out: Path, rows: Any) -> None:
+    """Write each row over the one with the same key, if there is one."""
     out.mkdir(exist_ok=True)
-    (out / str(batch)).write_text(json.dumps([[*row] for row in rows.collect()]))
+    found = {row[0]: row for row in _table(out)} | {row[0]: [*row] for row in rows.collect()}
+    (out / "rows").write_text(json.dumps([*found.values()]))
 
 
-def _newest(out: Path) -> Iterator[list[Any]]:
-    """The newest row of each key."""
-    found: dict[Any, list[Any]] = {}
-    for file in sorted(out.iterdir(), key=lambda file: int(file.name)):
-        found |= {row[0]: row for row in json.loads(file.read_text())}
-    yield from found.values()
+def _table(out: Path) -> list[list[Any]]:
+    file = out / "rows"
+    return list(json.loads(file.read_text())) if file.exists() else []
 
 
 def _values(row: Any) -> Iterator[Any]:
