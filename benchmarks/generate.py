@@ -33,13 +33,13 @@ def long_log(target: Path, batches: int) -> int:
     return 1 + _logs(STATELESS, target, batches, {})
 
 
-def wide_state(sample: Path, target: Path, partitions: int, versions: int = 20) -> int:
-    """A stateful checkpoint with many partitions, all with keys of their own; says how many files it has.
+def wide_state(sample: Path, target: Path, partitions: int, versions: int = 20, keys: int = _KEYS) -> int:
+    """A stateful checkpoint with many partitions, all with ``keys`` of their own; says how many files it has.
 
     In a partition there are a delta or changelog of each version, and one snapshot with what it names.
     """
     schema = ckpt.read_state_arrow(str(sample)).schema
-    numbers = pa.array(range(_KEYS * partitions))
+    numbers = pa.array(range(keys * partitions))
     rows = pa.table([numbers.cast(field.type) for field in schema], schema=schema)
     target.parent.mkdir(parents=True, exist_ok=True)
     ckpt.write_state({"operator 0": rows}, str(target), like=str(sample), partitions=partitions)

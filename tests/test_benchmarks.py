@@ -72,6 +72,16 @@ def test_scanning_a_few_checkpoints_runs_too(tmp_path):
 
 @INSTALLED
 @pytest.mark.slow
+def test_points_of_few_partitions_run_too(tmp_path):
+    lines = rows_of(tmp_path, "points.py", "--quick")
+    rows = [line.partition(", 4 partitions")[0] for line in lines if not line.startswith(" ")]
+    assert rows[0] == "a full copy"
+    assert [row.partition(" ")[0] for row in rows[-3:]] == ["--since", "--keep,", "--keep,"]
+    assert len(lines) == 4 * len(rows)
+
+
+@INSTALLED
+@pytest.mark.slow
 @pytest.mark.skipif(not EVERY_CASE, reason="timed, not proven: CKPT_TEST_ALL=1")
 def test_a_model_of_small_checkpoints_is_made_too(tmp_path):
     (tmp_path / "made").mkdir()

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
+from ckpt.checkpoint.pipelines import list_if_there
 from ckpt.errors import StorageError, UsageError, one_line
 from ckpt.formats.metadata import parse_metadata
 from ckpt.formats.offsets import UNFINISHED
@@ -85,10 +86,9 @@ def list_points(folder: Root, level: Folder | None = None) -> tuple[dict[str, tu
 def _find_query(point: Storage, batch: int) -> str | None:
     """Find the id of the query of a point; "" where it is unfinished, None where it is no longer as it was made."""
     with suppress(StorageError):
-        tree = point.list_tree()
-        logs = (filter(str.isdecimal, tree.in_folder(folder)) for folder in (OFFSETS, COMMITS))
+        logs = (filter(str.isdecimal, list_if_there(point, folder).files) for folder in (OFFSETS, COMMITS))
         planned, committed = (max(map(int, names), default=-1) for names in logs)
-        if not tree.files or (planned >= 0 and point.read(f"{OFFSETS}/{planned}") == UNFINISHED):
+        if not point.list_tree().files if planned < 0 else point.read(f"{OFFSETS}/{planned}") == UNFINISHED:
             return ""
         metadata = parse_metadata(METADATA, point.read(METADATA))
         if committed == batch in (planned, planned - 1) and isinstance(metadata, QueryMetadata):

@@ -12,6 +12,7 @@ from ckpt.changes.steps import view_changed
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
+from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
@@ -200,9 +201,11 @@ class Placing:
         tree = self.storage.list_tree()
         there = {path: info.size for path, info in tree.walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
+        read = NOTHING if self.storage.local else Verified(files=dict(tree.walk(STATE)))  # by the writer, file by file
+        view = view_changed(self.storage, tree, uri=spark_uri(uri))
         if wrong:
             problem = f"{wrong[0]} differs from what ckpt wrote: something else is writing there"
-        elif continues(made := inspect(read_checkpoint(view_changed(self.storage, tree, uri=spark_uri(uri))))):
+        elif continues(made := inspect(read_checkpoint(view, fully_read=read))):
             return made
         else:
             problem = f"a start would not continue from it as from {like}"
@@ -250,12 +253,15 @@ def discard_checkpoint(storage: Storage, writer: Writer) -> None:
     newest = f"{OFFSETS}/{max(filter(str.isdecimal, tree.in_folder(OFFSETS)), key=int, default='')}"
     if tree.info(newest) is not None and (data := storage.read(newest)) != UNFINISHED:
         writer.replace(newest, UNFINISHED, data)
+    gone = {folder for folder in tree.subfolders("") if folder != OFFSETS and writer.remove_tree(folder)}
+    left = [path for path, _ in tree.walk() if path != newest and path.partition("/")[0] not in gone]
     with ThreadPoolExecutor(1 if storage.local else AT_ONCE, thread_name_prefix="ckpt-remove") as pool:
-        list(pool.map(writer.remove, (path for path, _ in tree.walk() if path != newest)))
+        list(pool.map(writer.remove, left))
     if tree.info(newest) is not None:
         writer.remove(newest)
     for folder in sorted(tree.folders, reverse=True):
-        writer.remove_folder(folder)
+        if folder in gone or folder.partition("/")[0] not in gone:
+            writer.remove_folder(folder)
 
 
 def check_apart(checkpoint: str, new: str) -> None:

@@ -108,6 +108,10 @@ class Backend(Protocol):
         """Remove a folder without files."""
         self.delete(path)
 
+    def remove_tree(self, path: str) -> bool:
+        """Remove all that a folder has, if few requests do that; False where each file takes some."""
+        return False
+
     def delete(self, path: str) -> None:
         """Remove a file. Raises FileNotFoundError where it is not there."""
 

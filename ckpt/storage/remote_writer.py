@@ -117,6 +117,11 @@ class RemoteWriter(LeaseHolder, RemoteFolder, Writer):
             self._must_hold()
             self._backend.delete(path)
 
+    def remove_tree(self, path: str) -> bool:
+        with self._explain_errors(path, "written"):
+            self._must_hold()
+            return self._backend.remove_tree(path)
+
     def attributes(self, path: str) -> None:
         """A remote file's owner is the storage's own affair."""
 

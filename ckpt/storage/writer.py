@@ -88,6 +88,10 @@ class Writer(Protocol):
     def remove_folder(self, path: str) -> None:
         """Remove a folder, or with ``""`` the root, if it is empty and the storage knows such a thing."""
 
+    def remove_tree(self, path: str) -> bool:
+        """Remove all that a folder has, if few requests do that; False where each file takes some."""
+        return False
+
     def discard_temporary(self, path: str) -> None:
         """Remove what an interrupted ``create`` of this path left."""
         self.remove(temporary(path))

@@ -64,6 +64,7 @@ ROLES = {
     "driver-logs": Role("tests.inspection.explain.drivers:answer", ORACLE),
     "failed-programs": Role("tests.inspection.explain.programs:answer", "tests.inspection.explain.programs:session"),
     "side-by-side": Role("tests.new.rewrite.queries_side_by_side:answer", conf=SIDE_BY_SIDE),
+    "points": Role("tests.new.copy.points_run:answer", conf=SIDE_BY_SIDE),
     "merge": Role("tests.new.rewrite.merged_queries:answer", conf=ONE_CORE),
     "evolve-pairs": Role("tests.new.evolve.pairs:answer"),
     "evolve": Role("tests.new.evolve.running:answer"),

@@ -35,6 +35,7 @@ MODULES = {
     "rewrite-planned": "tests.new.rewrite.planned:SUITE",
     "rewrite-salvage": "tests.new.rewrite.salvaged:SUITE",
     "rewrite-merge": "tests.new.rewrite.merged:SUITE",
+    "points": "tests.new.copy.record:SUITE",
     "evolve": "tests.new.evolve.record:SUITE",
     "evolve-pairs": "tests.new.evolve.pairs:SUITE",
     "evolve-tables": "tests.new.evolve.tables:SUITE",

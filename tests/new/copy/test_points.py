@@ -5,6 +5,7 @@ import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.copy.test_copy import files
 from tests.support.places import SAMPLES
+from tests.support.services.counting import counting_s3
 
 SAMPLE = "aggregation-changelog-4.2"
 STORES = [SAMPLE, "aggregation-hdfs-4.2", "aggregation-format2-4.2", "file-source-4.2"]
@@ -143,6 +145,28 @@ def test_points_on_other_storage() -> None:
     assert sorted(path.rpartition("/")[2] for path in memory.ls("/kept/points", detail=False)) == sorted(made.points)
     (row,) = ckpt.scan(folder).checkpoints
     assert row.points == made.points
+
+
+@pytest.mark.parametrize("words", [{}, {"since": "s3://new/old"}, {"keep": "last=1"}], ids=str)
+def test_requests_to_s3_are_few(words: dict[str, Any], copy_of: CopyOf, tmp_path: Path) -> None:
+    """A file is read, looked for, put or copied there, and read again; many are listed, and removed, at a time."""
+    pytest.importorskip("pyarrow", "21", reason="earlier ones put a file in three requests")
+    bucket, written = copy_of(SAMPLE, to="served/bucket"), tmp_path / "written"
+    written.mkdir()
+    with counting_s3(bucket.parent, written=written) as s3:
+        options: Any = {"storage_options": s3.options}
+        for place in ("new/old", f"new/kept/{OLD}"):
+            ckpt.copy("s3://bucket", f"s3://{place}", batch=8 if place == "new/old" else 3, **options)
+        s3.requests.clear()
+        made = ckpt.copy("s3://bucket", "s3://new/kept" if "keep" in words else "s3://new/full", **words, **options)
+        asked = s3.requests
+    assert (asked["COPY"] > 0) == (made.linked > 0) == bool(words)
+    more = 25 * len(made.removed)  # for its offsets, one by one, and the lock; the rest goes in two requests
+    assert 0 < asked["PUT"] + asked["COPY"] - made.files <= 1 + more
+    assert asked["HEAD"] <= asked["GET"] + asked["PUT"] + more
+    assert asked["LIST"] <= 6 + more
+    assert asked["DELETE"] <= more
+    assert asked["POST"] == 2 * len(made.removed)
 
 
 # One run of a schedule.

@@ -2,23 +2,25 @@
 
 It serves the folders in a folder as buckets, which may not change meanwhile, to whoever asks: it lists in pages of a
 thousand names, and gives objects or ranges of them. A folder may be shown many times, under other prefixes of a bucket,
-though it is on the disk once. Signatures are not looked at.
+though it is on the disk once. With a folder for them, it takes objects too. Signatures are not looked at.
 """
 
 import asyncio
-from bisect import bisect_left, bisect_right
+import re
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import formatdate
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 PAGE = 1000
 NOTHING: Mapping[str, Path] = MappingProxyType({})
@@ -34,13 +36,19 @@ class CountingS3:
     denied: tuple[str, ...] = ()
     """Parts of keys, and of the prefixes of lists, that nobody may read."""
     requests: Counter[str] = field(default_factory=Counter)
-    """By kind: ``LIST``, ``HEAD``, ``GET``."""
+    """By kind: ``LIST``, ``HEAD``, ``GET``, ``PUT``, ``COPY``, ``POST``, ``DELETE``."""
     sent: int = 0
     """Of the objects that it gave."""
+    written: Path | None = None
+    """Where it keeps the objects that it takes."""
+    received: int = 0
+    """Of these objects."""
     most_connections: int = 0
     """At a time, since it was started or this was set to 0."""
     _buckets: "dict[str, dict[str, _Object]]" = field(init=False)
     _keys: dict[str, list[str]] = field(init=False)  # in the order of a list
+    _numbers: Iterator[int] = field(default_factory=count)  # of objects that it takes
+    _parts: dict[str, dict[int, bytes]] = field(default_factory=dict)  # of those that come in several
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -67,8 +75,13 @@ class CountingS3:
                 first, *lines = head.decode("latin-1").rstrip().split("\r\n")
                 method, target, _ = first.split(" ")
                 headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+                if "expect" in headers:
+                    writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                body = await _body(reader, headers)
                 await asyncio.sleep(self.ms / 1000)
-                writer.write(self._answer(method, target, headers))
+                taken = self.written is not None and method in ("PUT", "POST", "DELETE")
+                answer = self._change(method, target, headers, body) if taken else self._answer(method, target, headers)
+                writer.write(answer)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -111,6 +124,52 @@ class CountingS3:
             return _reply(200, data)
         return _reply(206, data, f"Content-Range: bytes {begin}-{end}/{item.size}\r\n")
 
+    def _change(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+        """Take an object, or a part of one; copy one that is there; remove one, or as many as are named."""
+        parts = urlsplit(target)
+        bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+        asked = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        source = headers.get("x-amz-copy-source")
+        self.requests["COPY" if source else method] += 1
+        self.received += len(body) * (method == "PUT")
+        upload = asked.get("uploadId", "")
+        if method == "DELETE":
+            self._remove(bucket, key)
+            return _reply(204, b"")
+        if source:
+            other, _, path = unquote(source).lstrip("/").partition("/")
+            self._put(bucket, key, self._buckets[other][path].path.read_bytes())
+            return _reply(200, b'<CopyObjectResult><ETag>"0"</ETag></CopyObjectResult>')
+        if "delete" in asked:
+            for name in re.findall("<Key>(.*?)</Key>", body.decode()):
+                self._remove(bucket, unescape(name))
+            return _reply(200, b"<DeleteResult></DeleteResult>")
+        if "uploads" in asked:
+            upload = str(next(self._numbers))
+            self._parts[upload] = {}
+            begun = f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
+            return _reply(200, begun.encode())
+        if method == "POST":
+            self._put(bucket, key, b"".join(part for _, part in sorted(self._parts.pop(upload).items())))
+            return _reply(200, b'<CompleteMultipartUploadResult><ETag>"0"</ETag></CompleteMultipartUploadResult>')
+        if upload:
+            self._parts[upload][int(asked["partNumber"])] = body
+        else:
+            self._put(bucket, key, body)
+        return _reply(200, b"")
+
+    def _put(self, bucket: str, key: str, data: bytes) -> None:
+        assert self.written is not None
+        file = self.written / str(next(self._numbers))
+        file.write_bytes(data)
+        if key not in self._buckets.setdefault(bucket, {}):
+            insort(self._keys.setdefault(bucket, []), key)
+        self._buckets[bucket][key] = _shown(file)
+
+    def _remove(self, bucket: str, key: str) -> None:
+        if self._buckets[bucket].pop(key, None) is not None:
+            self._keys[bucket].remove(key)
+
     def _list(self, bucket: str, asked: dict[str, str]) -> str:
         """A page of names: objects, and with a delimiter what they have in common up to it."""
         objects = self._buckets.get(bucket, {})
@@ -149,11 +208,34 @@ def _objects(folder: Path) -> dict[str, _Object]:
     found = {}
     for path in folder.rglob("*"):
         if path.is_file():
-            facts = path.stat()
-            when = f"{datetime.fromtimestamp(facts.st_mtime, UTC):%Y-%m-%dT%H:%M:%S.000Z}"
-            shown = f"<LastModified>{when}</LastModified><Size>{facts.st_size}</Size>"
-            found[str(path.relative_to(folder))] = _Object(path, facts.st_size, shown)
+            found[str(path.relative_to(folder))] = _shown(path)
     return found
+
+
+def _shown(path: Path) -> _Object:
+    facts = path.stat()
+    when = f"{datetime.fromtimestamp(facts.st_mtime, UTC):%Y-%m-%dT%H:%M:%S.000Z}"
+    return _Object(path, facts.st_size, f"<LastModified>{when}</LastModified><Size>{facts.st_size}</Size>")
+
+
+async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    """Read the body of a request; Amazon's chunks, which end in a checksum, are in those of HTTP."""
+    if headers.get("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(headers.get("content-length", 0)))
+    body = await _chunks(reader)
+    await reader.readuntil(b"\r\n")
+    if headers.get("content-encoding") == "aws-chunked":
+        inner = asyncio.StreamReader()
+        inner.feed_data(body)
+        return await _chunks(inner)
+    return body
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    found = bytearray()
+    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+        found += (await reader.readexactly(size + 2))[:-2]
+    return bytes(found)
 
 
 def _page(found: dict[str, str], after: str) -> str:
@@ -176,9 +258,11 @@ _DENIED = _reply(403, b"<Error><Code>AccessDenied</Code></Error>")
 
 
 @contextmanager
-def counting_s3(folder: Path, ms: float = 0, shown: Mapping[str, Path] = NOTHING) -> Iterator[CountingS3]:
+def counting_s3(
+    folder: Path, ms: float = 0, shown: Mapping[str, Path] = NOTHING, written: Path | None = None
+) -> Iterator[CountingS3]:
     """Serve the folders in ``folder`` on a loopback port, from a thread; ``shown`` are more, by ``bucket/prefix``."""
-    server, started, ended = CountingS3(folder, ms, shown), Event(), asyncio.Event()
+    server, started, ended = CountingS3(folder, ms, shown, written=written), Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def listen() -> None:
