@@ -45,9 +45,6 @@ EACH: dict[str, int] = {
     "laws/test_next.py::test_a_damage_ends_as_its_page_says": 4,
     "new/rewrite/test_filtering.py::test_what_is_kept_is_what_arrow_keeps": 4,
     # The same code for each sample, or for each form of a log; `make quick` has some of them.
-    "inspection/explain/test_forms.py::test_every_log_in_every_form_has_the_same_cause": 6,
-    "inspection/explain/test_forms.py::test_the_stack_of_another_program_is_not_explained_in_any_form": 6,
-    "inspection/explain/test_forms.py::test_every_sample_in_every_form_is_explained_as_before": 3,
     "new/rewrite/test_filtering.py::test_nothing_is_left_of_the_keys_and_everything_of_others": 4,
     "new/evolve/test_guided.py::test_the_command_works_as_it_is_typed": 4,
     "new/test_killed.py::test_what_a_crash_leaves_does_not_start": 2,
