@@ -215,7 +215,13 @@ def damaged(draw: st.DrawFn, checkpoint: Path) -> None:
 def test_whatever_happens_to_a_checkpoint_is_told(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
     places = iter(range(10**6))
 
-    @settings(max_examples=25 if EVERY_CASE else 8, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    @settings(
+        max_examples=25 if EVERY_CASE else 8,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        derandomize=True,
+    )
     @given(st.data())
     def law(data: st.DataObject) -> None:
         checkpoint = tmp_path / str(next(places))

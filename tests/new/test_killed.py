@@ -142,13 +142,18 @@ def evolve(old: str, new: str) -> object:
 @pytest.mark.parametrize(
     ("write", "sample"),
     [
-        *((ckpt.copy, name) for name in ("aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2", "async-4.2")),
-        (ckpt.copy, "aggregation-killed-hdfs-4.0"),
-        *((partial(ckpt.rewrite, partitions=2), name) for name in ("limit-hdfs-4.2", "aggregation-changelog-4.2")),
-        *((write_frames, name) for name in ("limit-hdfs-4.2", "aggregation-changelog-4.2")),
+        (ckpt.copy, "aggregation-changelog-4.2"),
+        (ckpt.copy, "stateless-4.2"),
+        (ckpt.copy, "tws-rocksdb-4.2"),
+        (partial(ckpt.rewrite, partitions=2), "limit-hdfs-4.2"),
+        (ckpt.copy, "async-4.2"),
+        (partial(ckpt.rewrite, partitions=2), "aggregation-changelog-4.2"),
         (partial(ckpt.rewrite, partitions=3), "batch 0"),
-        (partial(ckpt.rewrite, provider="rocksdb"), "batch 0"),
+        (ckpt.copy, "aggregation-killed-hdfs-4.0"),
+        (write_frames, "limit-hdfs-4.2"),
         (evolve, "aggregation-changelog-4.2"),
+        (write_frames, "aggregation-changelog-4.2"),
+        (partial(ckpt.rewrite, provider="rocksdb"), "batch 0"),
     ],
 )
 def test_what_a_crash_leaves_does_not_start(write: Callable[..., object], sample: str, tmp_path: Path) -> None:
