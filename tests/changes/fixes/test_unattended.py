@@ -36,7 +36,7 @@ from tests.support.services.fixtures import Upload
 from tests.support.spark.live import EVERY_CASE
 
 FEW_KILLS, MANY_KILLS = 3, 50
-FEW_RACES, MANY_RACES = 4, 100
+FEW_RACES, MANY_RACES = 2, 100
 
 
 @pytest.fixture(autouse=True)
