@@ -18,6 +18,7 @@ from tests.conftest import Ckpt
 from tests.new.evolve.test_command import COUNT, SUM, describe_aggregates
 from tests.new.rewrite.continuing import frames, state
 from tests.support.places import SAMPLES
+from tests.support.spark.live import EVERY_CASE
 
 SAMPLE = SAMPLES / "aggregation-hdfs-4.2"
 CONDITIONS = ("key_key < 3", "key_key >= 3")
@@ -177,8 +178,9 @@ def test_what_a_crash_leaves_does_not_start(write: Callable[..., object], sample
             assert not any(forecast.outcome.runs for forecast in ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts)
 
     action, at = partial(write, str(old), str(new)), 0
-    for at in stops(action):  # noqa: B007
-        must_not_start()
+    for at in stops(action):
+        if EVERY_CASE or at % 2 == 0:
+            must_not_start()
     assert at > 20
     assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound or sample == "async-4.2"
     for crash in (20, at // 2, at - 3):

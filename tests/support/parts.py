@@ -206,6 +206,11 @@ EACH: dict[str, int] = {
     "restart/realtime/test_live.py::test_spark_still_answers_as_recorded": 2,
     "restart/oracle/test_live.py::test_spark_still_answers_as_recorded": 3,
     "storage/test_writers.py::test_a_file_that_is_replaced_is_never_missing": 2,
+    "inspection/preflight/test_document.py::test_a_sample": 3,
+    "inspection/preflight/test_command.py::test_a_start_that_the_forecast_lets_run_is_a_go": 3,
+    "inspection/scan/test_resume.py::test_damaged_rows_are_replaced": 2,
+    "inspection/scan/test_resume.py::test_rows_of_another_scan_are_replaced": 2,
+    "inspection/scan/test_resume.py::test_every_form_says_that_it_started_over": 2,
 }
 """A test, or ``*`` for all of a file, and which of its cases are run: the first, and each n-th after it; 0: none."""
 

@@ -18,7 +18,7 @@ from tests.inspection.preflight.test_signatures import archive, described
 from tests.support.spark.live import EVERY_CASE
 
 BASES = ("chain", "counted", "counts", "dedup", "join", "limit", "messages", "priced", "session", "union", "window")
-_EACH = 4
+_EACH = 8
 """Of the items of a query one of so many is changed, of the next query others: most queries have most items."""
 DECIDE_NO_ROWS = {
     r"operators.aggregates.(buffers.(empty|empty_known|nullable)|declarative|function|result)": "`sql` says it",
