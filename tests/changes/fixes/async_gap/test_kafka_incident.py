@@ -90,12 +90,12 @@ class Way:
 
 WAYS = [
     Way(1, "auto", uncommit=False),
-    Way(2, "rewind", uncommit=False),
     Way(1, "rewind", uncommit=False),
     Way(2, "fill", uncommit=False),
+    Way(2, "rewind", uncommit=False),
     Way(3, "auto", uncommit=True),
     Way(3, "rewind", uncommit=True),
-][: 6 if EVERY_CASE else 2]
+][: 6 if EVERY_CASE else 4]
 
 
 @dataclass(frozen=True)
