@@ -110,7 +110,6 @@ EACH: dict[str, int] = {
     "new/rewrite/test_recorded.py::test_a_query_continued_as_on_the_old_checkpoint": 3,
     "checkpoint/state/test_state_errors.py::test_there_is_an_answer_for_everything": 4,
     "inspection/explain/test_command.py::test_a_finding_is_explained_by_its_declaration": 3,
-    "inspection/explain/test_catalog.py::test_the_finding_of_an_error_is_in_its_checkpoint": 2,
     "laws/hostile/test_limits.py::test_other_commands_refuse_a_link_out_in_a_line": 3,
     "laws/hostile/test_limits.py::test_a_link_out_of_the_checkpoint_is_a_finding": 2,
     "laws/hostile/test_secrets.py::test_masking_takes_time_in_proportion": 2,
