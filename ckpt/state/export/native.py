@@ -37,9 +37,14 @@ _NOTHING: Json = {}
 def spark_schema(part: ExportPart) -> Json:
     """The StructType of the flat columns as Spark has it, in its JSON: what its frame declares."""
     schema, columns = part.reading.schema, part.columns.kept if part.columns else ()
-    seen: _Structs = {}
+    structs: _Structs = {}
     fields: list[Json] = [
-        {"name": column.name, "type": column.type, "nullable": True, "metadata": _metadata(schema, column.places, seen)}
+        {
+            "name": column.name,
+            "type": column.type,
+            "nullable": True,
+            "metadata": _metadata(schema, column.places, structs),
+        }
         for column in columns
     ]
     return {"type": "struct", "fields": fields}
@@ -49,14 +54,14 @@ _Structs = dict[int, tuple[list[dict[str, Json]], bool]]
 """The fields of each struct of a schema, and whether their names differ in more than case."""
 
 
-def _metadata(kind: Json, places: tuple[int, ...], seen: _Structs) -> Json:
+def _metadata(kind: Json, places: tuple[int, ...], structs: _Structs) -> Json:
     """Return a field's metadata as a column keeps it: none unless it has to be told apart from others of its name."""
     metadata = _NOTHING
     for ordinal in places:
-        if id(kind) not in seen:
+        if id(kind) not in structs:
             known = [field for field in fields_of(kind) or () if isinstance(field, dict)]
-            seen[id(kind)] = known, len({str(field.get("name")).lower() for field in known}) == len(known)
-        fields, differ = seen[id(kind)]
+            structs[id(kind)] = known, len({str(field.get("name")).lower() for field in known}) == len(known)
+        fields, differ = structs[id(kind)]
         metadata = fields[ordinal].get("metadata", _NOTHING) if differ else _NOTHING
         kind = fields[ordinal].get("type")
     return metadata
