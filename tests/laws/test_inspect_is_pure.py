@@ -216,7 +216,7 @@ def test_whatever_happens_to_a_checkpoint_is_told(sample: str, ckpt: Ckpt, tmp_p
     places = iter(range(10**6))
 
     @settings(
-        max_examples=25 if EVERY_CASE else 8,
+        max_examples=25 if EVERY_CASE else 5,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,

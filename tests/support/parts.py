@@ -124,7 +124,7 @@ EACH: dict[str, int] = {
     "laws/test_inspect_is_pure.py::test_whatever_happens_to_a_checkpoint_is_told": 3,
     "laws/test_inspect_is_pure.py::test_a_local_run_imports_nothing_heavy": 4,
     # Each process does what one does alone; each way to cut the work is compared once.
-    "new/test_engines.py::test_processes_make_what_one_does": 3,
+    "new/test_engines.py::test_processes_make_what_one_does": 4,
     "new/rewrite/test_rewrite.py::test_every_row_is_there_and_where_spark_looks_for_it": 9,
     "new/fill/test_import_state.py::test_what_was_read_is_written_byte_for_byte": 8,
     "new/fill/test_import_state.py::test_export_import_export": 8,
