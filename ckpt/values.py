@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sized
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -120,7 +121,7 @@ def parse_record(kind: Any, value: Any) -> Any:
     if origin is Mapping and isinstance(value, dict):
         return {key: parse_record(inner[1], each) for key, each in value.items()}
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
-        hints = get_type_hints(kind, include_extras=True)
+        hints = _find_hints(kind)
         names = [
             field.name
             for field in fields(kind)
@@ -130,6 +131,11 @@ def parse_record(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and (type(value) is kind or (issubclass(kind, str) and isinstance(value, str))):
         return kind(value) if kind is not type(None) else None
     raise ValueError(f"{value!r:.40} is not one of {kind}")
+
+
+@cache
+def _find_hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _parse_either(kinds: tuple[Any, ...], value: Any) -> Any:

@@ -7,6 +7,7 @@ Measured on 3.5.9, 4.0.5, 4.1.4, 4.2.0 and 4.3.0 (``tests/restart/oracle``, ``te
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from ckpt import settings
@@ -230,6 +231,7 @@ def first_with(ability: Callable[[Rules], bool]) -> Spark:
     return next(spark for spark, rules in RULES.items() if ability(rules))
 
 
+@lru_cache
 def known_version(text: str) -> Spark | None:
     """The version that a release (``4.2.1``) is one of, or the newest known one before it; None for one too old."""
     parts = re.match(r"(\d+)\.(\d+)", text)

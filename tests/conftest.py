@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before ``-m`` looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark cases as slow, so that `make quick` runs four of each test, or one of sixteen if these are more."""
+    """Mark cases as slow, so that `make quick` runs three of each test, or one of sixteen if these are more."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for every in cases.values():
-        count = max(min(len(every), 4), len(every) // 16)
+        count = max(min(len(every), 3), len(every) // 16)
         quick = {number * len(every) // count for number in range(count)}
         for number, item in enumerate(every):
             if number not in quick:
@@ -105,6 +106,7 @@ def app() -> Any:
     return load_app()
 
 
+@cache
 def commands_of(app: Any) -> dict[str, Any]:
     """Each command of the application by its name; those of a group as ``migrate changelog``."""
 

@@ -119,8 +119,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``bin`` of a virtual environment with the wheel and what it asks for."""
     home = tmp_path_factory.mktemp("plain") / "venv"
-    venv.create(home, with_pip=True)
-    pip(home / "bin" / "python", "install", wheel)
+    venv.create(home)
+    pip(sys.executable, "--python", home / "bin" / "python", "install", wheel)
     return home / "bin"
 
 

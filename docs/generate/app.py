@@ -1,6 +1,7 @@
 """The application as it is installed, and what its commands print."""
 
 import shlex
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -8,8 +9,9 @@ import typer.main
 from typer.testing import CliRunner
 
 
+@cache
 def script() -> EntryPoint:
-    """The entry point ``ckpt``."""
+    """The entry point ``ckpt``; to find it reads the metadata of all that is installed."""
     (found,) = entry_points(group="console_scripts", name="ckpt")
     return found
 

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.commands import contract
 from tests.conftest import OUTPUTS, Ckpt, CopyOf, Run, command
 from tests.support.places import EACH_SAMPLE, GOLDENS, ROOT, SAMPLES, golden_checkpoints, some_quick
+from tests.support.spark.live import EVERY_CASE
 
 Facts = tuple[Any, ...]
 
@@ -214,7 +215,13 @@ def damaged(draw: st.DrawFn, checkpoint: Path) -> None:
 def test_whatever_happens_to_a_checkpoint_is_told(sample: str, ckpt: Ckpt, tmp_path: Path) -> None:
     places = iter(range(10**6))
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    @settings(
+        max_examples=25 if EVERY_CASE else 5,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        derandomize=True,
+    )
     @given(st.data())
     def law(data: st.DataObject) -> None:
         checkpoint = tmp_path / str(next(places))

@@ -15,6 +15,7 @@ from ckpt.storage import Folder, Listing
 from ckpt.storage.local import LocalStorage
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.support.spark.live import EVERY_CASE
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +76,7 @@ def without_sidecars(checkpoint: Path) -> Path:
 def test_a_query_that_runs_is_told(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = without_sidecars(copy_of(sample))
     with writing(lambda batch: run_a_batch(checkpoint, batch)):
-        for number in range(60):
+        for number in range(60 if EVERY_CASE else 24):
             result = ckpt("inspect", checkpoint, *(["-o", "json"] if number % 2 else []))
             assert result.exit_code in (0, 1)
             if number % 2:
@@ -103,7 +104,7 @@ def test_a_folder_that_is_torn_apart_is_told_or_refused(ckpt: Ckpt, copy_of: Cop
         away.rename(folder)
 
     with writing(tear):
-        for number in range(100):
+        for number in range(100 if EVERY_CASE else 40):
             result = ckpt("inspect", checkpoint, *(["-o", "json"] if number % 2 else []))
             assert result.exit_code in (0, 1, 3)
             if result.exit_code == 3:

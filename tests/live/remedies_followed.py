@@ -55,7 +55,6 @@ CASES = [
 ]
 LIVE = (
     "delta to delta: log-from-5, committed",
-    "delta to parquet: older-copy, committed",
     "kafka to delta: expired, unwritten",
 )
 """What is run unless all is asked for."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.migrate import file_paths
+from tests.support.spark.live import EVERY_CASE
 
 pytestmark = [
     pytest.mark.spark,
@@ -13,15 +14,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def both(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return file_paths.found(spark, tmp_path_factory.mktemp("file-paths"))
-
-
-@pytest.fixture(params=["few", "many"])
-def found(request: pytest.FixtureRequest, both: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = both[request.param]
-    return answer
+@pytest.fixture(scope="module", params=file_paths.COUNTS if EVERY_CASE else ["many"])
+def found(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return file_paths.found(spark, tmp_path_factory.mktemp("file-paths"), request.param)
 
 
 def test_only_new_files_are_read(found: dict[str, Any]) -> None:

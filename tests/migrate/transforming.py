@@ -37,10 +37,7 @@ ROW_API = [
 """With the API for rows: a single value, sessions, variables, and lists; all that the two APIs do not share."""
 _OF_ONE_BUFFER = "real-time-aggregation-4.3"  # otherwise like the aggregations that are recorded
 RUNS = [(name, Api.PANDAS) for name in STATEFUL if name != _OF_ONE_BUFFER] + [(name, Api.ROW) for name in ROW_API]
-LIVE = [
-    ("tws-avro-changelog-4.2", Api.PANDAS),
-    ("session-window-changelog-4.2", Api.ROW),
-]
+LIVE = [("session-window-changelog-4.2", Api.ROW)]
 """Those that are run unless all are asked for; what the guards run has group state, and buffers of an aggregation."""
 OPERATORS = {"dedup-aggregation-hdfs-4.2": 1}
 """Of samples with several operators the one that is taken."""

@@ -18,6 +18,7 @@ from tests.conftest import Ckpt
 from tests.new.evolve.test_command import COUNT, SUM, describe_aggregates
 from tests.new.rewrite.continuing import frames, state
 from tests.support.places import SAMPLES
+from tests.support.spark.live import EVERY_CASE
 
 SAMPLE = SAMPLES / "aggregation-hdfs-4.2"
 CONDITIONS = ("key_key < 3", "key_key >= 3")
@@ -142,13 +143,18 @@ def evolve(old: str, new: str) -> object:
 @pytest.mark.parametrize(
     ("write", "sample"),
     [
-        *((ckpt.copy, name) for name in ("aggregation-changelog-4.2", "stateless-4.2", "tws-rocksdb-4.2", "async-4.2")),
-        (ckpt.copy, "aggregation-killed-hdfs-4.0"),
-        *((partial(ckpt.rewrite, partitions=2), name) for name in ("limit-hdfs-4.2", "aggregation-changelog-4.2")),
-        *((write_frames, name) for name in ("limit-hdfs-4.2", "aggregation-changelog-4.2")),
+        (ckpt.copy, "aggregation-changelog-4.2"),
+        (ckpt.copy, "stateless-4.2"),
+        (ckpt.copy, "tws-rocksdb-4.2"),
+        (partial(ckpt.rewrite, partitions=2), "limit-hdfs-4.2"),
+        (ckpt.copy, "async-4.2"),
+        (partial(ckpt.rewrite, partitions=2), "aggregation-changelog-4.2"),
         (partial(ckpt.rewrite, partitions=3), "batch 0"),
-        (partial(ckpt.rewrite, provider="rocksdb"), "batch 0"),
+        (ckpt.copy, "aggregation-killed-hdfs-4.0"),
+        (write_frames, "limit-hdfs-4.2"),
         (evolve, "aggregation-changelog-4.2"),
+        (write_frames, "aggregation-changelog-4.2"),
+        (partial(ckpt.rewrite, provider="rocksdb"), "batch 0"),
     ],
 )
 def test_what_a_crash_leaves_does_not_start(write: Callable[..., object], sample: str, tmp_path: Path) -> None:
@@ -172,8 +178,9 @@ def test_what_a_crash_leaves_does_not_start(write: Callable[..., object], sample
             assert not any(forecast.outcome.runs for forecast in ckpt.inspect(ckpt.open_checkpoint(str(new))).forecasts)
 
     action, at = partial(write, str(old), str(new)), 0
-    for at in stops(action):  # noqa: B007
-        must_not_start()
+    for at in stops(action):
+        if EVERY_CASE or at % 2 == 0:
+            must_not_start()
     assert at > 20
     assert ckpt.inspect(ckpt.open_checkpoint(str(new))).sound or sample == "async-4.2"
     for crash in (20, at // 2, at - 3):

@@ -5,6 +5,8 @@ import json
 import re
 import shutil
 import subprocess
+from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 
 from ckpt import scan
 from commands.render.page import plot
-from tests.conftest import Ckpt
+from tests.support.cli import invoke
+from tests.support.places import HERE
 from tests.webpage.shapes import SHAPES
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -75,8 +78,15 @@ def test_a_page_fits_its_window(shape: str, tmp_path: Path) -> None:
         assert (found["paper"] == "rgb(255, 255, 255)") != (shape == "gapped")
 
 
-def test_the_page_of_a_scan_shows_every_column_on_a_phone(tmp_path: Path, ckpt: Ckpt) -> None:
-    page = ckpt("scan", "sample_checkpoints", "-o", "html").stdout
+@cache
+def scan_samples() -> str:
+    """The page of a scan of all samples."""
+    with chdir(HERE):
+        return invoke("scan", "sample_checkpoints", "-o", "html").stdout
+
+
+def test_the_page_of_a_scan_shows_every_column_on_a_phone(tmp_path: Path) -> None:
+    page = scan_samples()
     found = measured(page, tmp_path, dark=False)
     assert all(one["width"] <= width for one, width in zip(found, WIDTHS, strict=True))
     assert [one["aside"] for one in found] == [0, 0, 0]
@@ -87,8 +97,8 @@ def test_the_page_of_a_scan_shows_every_column_on_a_phone(tmp_path: Path, ckpt: 
         assert "The next start" not in one["shown"]
 
 
-def test_a_link_of_a_scan_shows_the_page_of_its_checkpoint_alone(tmp_path: Path, ckpt: Ckpt) -> None:
-    page = ckpt("scan", "sample_checkpoints", "-o", "html").stdout
+def test_a_link_of_a_scan_shows_the_page_of_its_checkpoint_alone(tmp_path: Path) -> None:
+    page = scan_samples()
     (link,) = re.findall('<a href="(#[^"]+)">async-kafka-4.2</a>', page)
     for width, found in zip(WIDTHS, measured(page, tmp_path, dark=True, fragment=link), strict=True):
         assert found["width"] <= width

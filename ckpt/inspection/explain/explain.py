@@ -60,8 +60,7 @@ def find_nearest(line: str) -> tuple[NearError, ...]:
     ranked = []
     for error, text, words in _list_messages():
         same = _find_in_order(words, line_words)
-        share = _weigh(same) / _weigh(words)
-        if len(same) >= _FEWEST and share >= _SHARE:
+        if len(same) >= _FEWEST and (share := _weigh(same) / _weigh(words)) >= _SHARE:
             ranked.append((share, NearError(error, f'{len(same)} of the {len(words)} words of "{text}"')))
     nearest: dict[str, NearError] = {}
     for _, near in sorted(ranked, key=lambda pair: -pair[0]):

@@ -114,7 +114,7 @@ class Search:
         hits = (hit for hit in self.hits.values() if hit.breadth == narrowest[hit.line])
         if self.query in self.queries:
             hits = (hit for hit in hits if not hit.other)
-        order = {error.id: number for number, error in enumerate(known_texts())}
+        order = _order_errors()
         return sorted(hits, key=lambda hit: (hit.key, order[hit.error.id]))
 
     def _search_line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[_Mark]) -> None:
@@ -222,6 +222,11 @@ def _list_anchors(*, findings: bool) -> dict[str, list[_Mark]]:
         for phrase in error.phrases:
             anchored.setdefault(phrase.anchor, []).append((error, phrase))
     return anchored
+
+
+@cache
+def _order_errors() -> dict[str, int]:
+    return {error.id: number for number, error in enumerate(known_texts())}
 
 
 @cache

@@ -37,20 +37,32 @@ _NOTHING: Json = {}
 def spark_schema(part: ExportPart) -> Json:
     """The StructType of the flat columns as Spark has it, in its JSON: what its frame declares."""
     schema, columns = part.reading.schema, part.columns.kept if part.columns else ()
+    structs: _Structs = {}
     fields: list[Json] = [
-        {"name": column.name, "type": column.type, "nullable": True, "metadata": _metadata(schema, column.places)}
+        {
+            "name": column.name,
+            "type": column.type,
+            "nullable": True,
+            "metadata": _metadata(schema, column.places, structs),
+        }
         for column in columns
     ]
     return {"type": "struct", "fields": fields}
 
 
-def _metadata(kind: Json, places: tuple[int, ...]) -> Json:
+_Structs = dict[int, tuple[list[dict[str, Json]], bool]]
+"""The fields of each struct of a schema, and whether their names differ in more than case."""
+
+
+def _metadata(kind: Json, places: tuple[int, ...], structs: _Structs) -> Json:
     """Return a field's metadata as a column keeps it: none unless it has to be told apart from others of its name."""
     metadata = _NOTHING
     for ordinal in places:
-        fields = [field for field in fields_of(kind) or () if isinstance(field, dict)]
-        names = [str(field.get("name")).lower() for field in fields]
-        metadata = fields[ordinal].get("metadata", _NOTHING) if len(set(names)) == len(names) else _NOTHING
+        if id(kind) not in structs:
+            known = [field for field in fields_of(kind) or () if isinstance(field, dict)]
+            structs[id(kind)] = known, len({str(field.get("name")).lower() for field in known}) == len(known)
+        fields, differ = structs[id(kind)]
+        metadata = fields[ordinal].get("metadata", _NOTHING) if differ else _NOTHING
         kind = fields[ordinal].get("type")
     return metadata
 

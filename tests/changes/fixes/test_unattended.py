@@ -31,12 +31,12 @@ from tests.changes.fixes.unattended import (
 )
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.support.places import ROOT, SAMPLES
+from tests.support.places import ROOT, SAMPLE_NAMES, SAMPLES
 from tests.support.services.fixtures import Upload
 from tests.support.spark.live import EVERY_CASE
 
 FEW_KILLS, MANY_KILLS = 3, 50
-FEW_RACES, MANY_RACES = 4, 100
+FEW_RACES, MANY_RACES = 2, 100
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,8 @@ def test_what_is_not_proven_is_left_to_a_person(sample: str, why: str, copy_of: 
 def test_every_sample_is_left_alone_or_starts(tmp_path: Path) -> None:
     """A fix is applied only if the query starts afterwards, and what is fixed declares that it touches no row."""
     fixed: dict[str, list[str]] = {}
-    for sample in sorted(path.name for path in SAMPLES.iterdir()):
+    names = SAMPLE_NAMES if EVERY_CASE else sorted({*SAMPLE_NAMES[::3], "async-kafka-4.2"})
+    for sample in names:
         folder = Path(shutil.copytree(SAMPLES / sample, tmp_path / sample))
         before = files_of(folder)
         answer = preflight(str(folder), {})
@@ -112,7 +113,7 @@ def test_every_sample_is_left_alone_or_starts(tmp_path: Path) -> None:
             assert answer["go"] or answer["not_fixed"], sample
         shutil.rmtree(folder)
     assert fixed["async-kafka-4.2"] == ["fill"]
-    assert {name for names in fixed.values() for name in names} <= {*INCIDENTS}
+    assert {fix for fixes in fixed.values() for fix in fixes} <= {*INCIDENTS}
 
 
 def test_a_young_file_holds(tmp_path: Path, ckpt: Ckpt) -> None:

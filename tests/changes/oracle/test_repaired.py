@@ -1,7 +1,7 @@
 """``ckpt repair`` on real histories that were damaged at their end: it continues like a query that never broke.
 
 The batches that come later have other ranges than those of the abandoned timeline: with equal ranges every mistake
-would pass unseen. All are recorded (`python -m tests.support.spark.recording repaired`), and some are run.
+would pass unseen. All are recorded (`python -m tests.support.spark.recording repaired`), and with CKPT_TEST_ALL=1 run.
 """
 
 from __future__ import annotations
@@ -13,17 +13,12 @@ import pytest
 from tests.changes.oracle import repaired
 from tests.changes.oracle.repaired import CASES, DAMAGES
 from tests.support.spark import recording
-from tests.support.spark.live import EVERY_CASE
-
-ASKED = tuple(f"aggregation-format2-3-{damage}" for damage in ("empty commit", "newest state flipped", "log before"))
-LIVE = [case for case in CASES if EVERY_CASE or case.startswith(ASKED)]
-"""A commit and offsets that are written, and a batch that runs again, in the format with the most rules."""
 
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What became of those that are asked now."""
-    return repaired.found(spark, tmp_path_factory.mktemp("repaired"), LIVE)
+    """What becomes of them now."""
+    return repaired.found(spark, tmp_path_factory.mktemp("repaired"), CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -32,7 +27,7 @@ def test_it_continued_as_a_query_that_never_broke(case: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", LIVE)
+@pytest.mark.parametrize("case", CASES)
 def test_it_continues_as_a_query_that_never_broke(case: str, found: dict[str, Any]) -> None:
     judge(case, found[case])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ckpt.errors import CkptError, LeftToSpark
 from ckpt.formats.keyhash import partition_of
@@ -71,6 +71,7 @@ FIELDS = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(FIELDS, st.data())
 def test_a_key_of_two_rows_is_what_spark_makes_of_both(fields: list[tuple[str, Any]], data: st.DataObject) -> None:
     """`test_unsafe_writer.py` compares `rows_from` with bytes of Spark."""

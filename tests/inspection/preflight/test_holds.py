@@ -27,7 +27,7 @@ _ALL = [
     "part",
     [
         pytest.param(slice(None, None, _EACH), id="some"),
-        pytest.param(slice(None, None, 1 if EVERY_CASE else 4), id="many", marks=pytest.mark.slow),
+        pytest.param(slice(None, None, 1 if EVERY_CASE else 10), id="many", marks=pytest.mark.slow),
     ],
 )
 def test_a_hold_has_a_finding(part: slice, tmp_path: Path) -> None:

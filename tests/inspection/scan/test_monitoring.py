@@ -11,6 +11,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ckpt import scan
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
 from commands.render.prometheus import exposition
 from tests.support.places import ROOT, SAMPLES
 
@@ -23,7 +25,8 @@ def written() -> dict[str, str]:
     """The help of every metric."""
     found = scan([str(SAMPLES / name) for name in SCANNED])
     asked = replace(found, checkpoints=tuple(replace(one, lag=7) for one in found.checkpoints))
-    text = exposition(asked)
+    with speaking(SHELL):
+        text = exposition(asked)
     return {family.name: family.documentation for family in text_string_to_metric_families(text)}
 
 

@@ -18,6 +18,7 @@ from ckpt.storage.uri import NO_OPTIONS
 from tests.inspection.scan.trees import build
 from tests.support.places import SAMPLES
 from tests.support.services.fixtures import USUAL, Upload
+from tests.support.spark.live import EVERY_CASE
 from tests.support.unprivileged import as_a_stranger
 
 
@@ -41,7 +42,7 @@ def folders(top: Path) -> set[str]:
     return {str(path) for path in (*found, *top.glob("nested/*/inside-*")) if path.is_dir()}
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(300 if EVERY_CASE else 120, marks=pytest.mark.slow)])
 def test_every_line_is_that_of_inspect(count: int, tmp_path: Path) -> None:
     top = build(tmp_path / "root", count, hostile=True)
 
@@ -56,7 +57,7 @@ def test_every_line_is_that_of_inspect(count: int, tmp_path: Path) -> None:
     assert found.checkpoints[0].severity == "error"
 
 
-@pytest.mark.parametrize("count", [24])
+@pytest.mark.parametrize("count", [24 if EVERY_CASE else 9])
 @pytest.mark.parametrize("upload", USUAL, indirect=True)
 def test_a_remote_root_is_told_as_a_local_one(upload: Upload, count: int, tmp_path: Path) -> None:
     top = build(tmp_path / "root", count, hostile=False)

@@ -28,6 +28,7 @@ def test_each_entry_that_the_code_asks_for_is_there_and_gets_its_parts() -> None
     assert len(all_uses()) > 10
 
 
+@pytest.mark.slow
 def test_each_entry_is_used() -> None:
     texts = all_texts()
     inside = {name for book in BOOKS.values() for name in _names_in(book.content)}

@@ -1,4 +1,4 @@
-"""Whatever a checkpoint holds, a command keeps its promises: on 400 mutants, or as many as asked for.
+"""Whatever a checkpoint holds, a command keeps its promises: on 120 mutants, or as many as asked for.
 
 `CKPT_FUZZ=20000 pytest tests/laws/hostile/test_fuzz.py` runs 20,000; `python -m tests.laws.hostile.fuzz NUMBER 1 DIR`
 makes one of them again, and keeps it if it shows a fault. What the first 20,000 found is in `test_limits.py`: commits
@@ -20,7 +20,7 @@ from tests.laws.hostile.fuzz import faults_in
 from tests.laws.hostile.measure import run_here
 from tests.support.places import ROOT
 
-MUTANTS = int(os.environ.get("CKPT_FUZZ", "400"))
+MUTANTS = int(os.environ.get("CKPT_FUZZ", "120"))
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured as on Linux")
 

@@ -227,7 +227,7 @@ INCIDENTS: Mapping[str, Callable[[Incident], dict[str, Any]]] = {
 }
 _OF_STATE = ("lost state file", "state rewritten")
 _NUMBERS, _COUNTS = Query(stateful=False, merges=False), Query(stateful=True, merges=True)
-LIVE = (("poison batch", _NUMBERS), ("older copy restored", _NUMBERS), ("lost state file", _COUNTS))
+LIVE = (("poison batch", _NUMBERS),)
 """Those that are run unless all are asked for."""
 
 

@@ -22,6 +22,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.new.copy.test_copy import files
 from tests.support.places import SAMPLES
 from tests.support.services.counting import counting_s3
+from tests.support.spark.live import EVERY_CASE
 
 SAMPLE = "aggregation-changelog-4.2"
 STORES = [SAMPLE, "aggregation-hdfs-4.2", "aggregation-format2-4.2", "file-source-4.2"]
@@ -280,8 +281,9 @@ def test_a_kill_at_any_change_leaves_complete_points_alone(tmp_path: Path) -> No
 
     shutil.copytree(template, folder)
     seen, at = set[int](), 0
-    for at in stops(run):  # noqa: B007
-        seen.add(must_be_whole())
+    for at in stops(run):
+        if EVERY_CASE or at % 4 == 0:
+            seen.add(must_be_whole())
     assert at > 200
     assert seen == {3, 4}
     for crash in (3, 40, at // 2, at - 60, at - 5):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def test_random_state_of_every_version_is_written_byte_for_byte(
 ) -> None:
     """Each key in the partition where Spark put it; the flat shape, or a refusal to guess."""
     stores, flat = written(monkeypatch), 0
-    for case, folder, _ in recorded(version, tmp_path):
+    for case, folder, _ in islice(recorded(version, tmp_path), 0, None, 1 if EVERY_CASE else 2):
         ckpt.rewrite(str(folder), str(tmp_path / f"{case.name} moved"))
         moved = dict(stores)
         for shape in ("raw", "flat"):

@@ -13,7 +13,7 @@ from tests.restart.oracle import cases
 
 ANSWERS = Folder(Path(__file__).parent / "answers", compact=True)
 VERSIONS = ANSWERS.minors
-read = ANSWERS.read
+read = cache(ANSWERS.read)
 
 
 def fingerprint(case: cases.Case) -> str:

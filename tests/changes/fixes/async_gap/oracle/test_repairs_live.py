@@ -59,7 +59,7 @@ def here(spark: Any, tmp_path: Path) -> Here:
 
 @pytest.mark.parametrize("name", named() if EVERY_CASE else LIVE)
 def test_spark_starts_a_repaired_checkpoint_as_promised(here: Here, name: str, tmp_path: Path) -> None:
-    minor, question = ".".join(here.spark.split(".")[:2]), named()[name]
+    minor, question = ".".join(here.spark.split(".")[:2]), record.find_question(name)
     if minor not in oracle.VERSIONS:
         pytest.skip(f"no answers are recorded for Spark {minor}")
     plan = repairing.planned(repairing.damaged(question.case, tmp_path / "planned"), question.strategy)
