@@ -119,6 +119,8 @@ def find_bugs(checkpoint: Checkpoint, releases: Iterable[str]) -> Iterator[Findi
             bounds = bug.range_on(release)
             if bounds is not None and bug.can_hit(checkpoint):
                 first, last, fixed = bounds
+                if not bug.spark and _number(release) > _number(last):
+                    last = release  # of a connector, which goes with the Spark of the same number
                 span = first if first == last else f"{first} to {last}"
                 together = f" with {bug.connector} {span}" if bug.connector else ""
                 detail = f"Spark {release}{together} has {bug.id}: {bug.happens}"

@@ -13,6 +13,7 @@ from ckpt.checkpoint.sources.ends import RequestedEnd
 from ckpt.checkpoint.sources.files import FileOffset
 from ckpt.checkpoint.sources.iceberg import IcebergOffset, write_offset as write_snapshot
 from ckpt.checkpoint.sources.kafka import KafkaOffset, list_parts, write_sorted
+from ckpt.checkpoint.sources.registry import parse_offset
 from ckpt.checkpoint.times import parse_time, read_time
 from ckpt.errors import SourceError, UsageError, one_line
 from ckpt.live.asking import live_kind_of
@@ -108,35 +109,70 @@ def _ask_delta(request: SourceRequest, offset: DeltaOffset, at: str | int, spell
     return RequestedEnd(write_offset(end), said=(answer, *remarks))
 
 
-def _ask_iceberg(request: SourceRequest, offset: IcebergOffset, at: str | int, spelled: str) -> RequestedEnd:
+def compare_end(request: SourceRequest, end: RequestedEnd) -> RequestedEnd:
+    """Ask an Iceberg table which is later, the old end of a source or another one; other offsets show that.
+
+    Raises UsageError, SourceError, StorageError.
+    """
+    old, new = request.view.record, parse_offset(end.text.encode())
+    if not isinstance(old, IcebergOffset) or not isinstance(new, IcebergOffset) or not request.options:
+        return end
+    return _compare_iceberg(_read_iceberg(request), old, new, [])
+
+
+def _read_iceberg(request: SourceRequest) -> IcebergNow:
     now = ask_iceberg(request)
     if isinstance(now, NotAsked):
         raise SourceError(now.reason)
+    return now
+
+
+def _ask_iceberg(request: SourceRequest, offset: IcebergOffset, at: str | int, spelled: str) -> RequestedEnd:
+    now = _read_iceberg(request)
     chain, first = now.chain, 0
-    if at != "earliest":  # as ``SnapshotUtil.oldestAncestorAfter``, back from the current one
+    if at != "earliest":  # back from the current one, as ``SnapshotUtil.oldestAncestorAfter``
         since = takewhile(lambda each: isinstance(at, int) and each.written_ms >= at, reversed(chain))
         first = len(chain) - sum(1 for _ in since)
     fits = next((number for number in range(first, len(chain)) if chain[number].operation in APPENDS), None)
     begin = _find_iceberg_end(now) if fits is None else fits
-    end = end_of(chain[begin]) if fits is None else IcebergOffset(chain[begin].id, 0, all_files=False)
-    place = BOOK.text("iceberg_behind" if fits is None else "iceberg_at", snapshot=end.snapshot)
-    old = resolve(now, offset)
-    known = next((number for number, each in enumerate(chain) if each.id == old.snapshot), None)
+    whole = fits is None or chain[begin].operation != "append"  # old releases count the files of a compaction
+    end = end_of(chain[begin]) if whole else IcebergOffset(chain[begin].id, 0, all_files=False)
+    begins = BOOK.text("iceberg_behind" if whole else "iceberg_at", snapshot=end.snapshot)
+    remarks = [BOOK.text("iceberg_asked", at=spelled, place=begins)]
+    if isinstance(at, int) and first == len(chain):
+        remarks.append(BOOK.text("iceberg_none_since", at=spelled))
+    if first == 0 and now.cut_after is not None:
+        remarks.append(BOOK.text("iceberg_expired"))
+    return _compare_iceberg(now, offset, end, remarks, first=first)
+
+
+def _compare_iceberg(
+    now: IcebergNow, offset: IcebergOffset, end: IcebergOffset, remarks: list[Words], first: int | None = None
+) -> RequestedEnd:
+    """Say what is between the old end and another one. ``first`` is the snapshot that was asked for, by its number."""
+    chain, old = now.chain, resolve(now, offset)
+    known, begin = (
+        next((number for number, each in enumerate(chain) if each.id == snapshot), None)
+        for snapshot in (old.snapshot, end.snapshot)
+    )
     files, rows = _count_between(count_after(now, old), count_after(now, end))
     counts = "an unknown number of files" if files is None else describe_counts([(files, rows)])
-    said = [BOOK.text("iceberg_asked", at=spelled, place=place, counts=counts)]
-    if isinstance(at, int) and first == len(chain):
-        said.append(BOOK.text("iceberg_none_since", at=spelled))
-    if left_out := [(each.files, each.rows) for each in chain[first:fits] if each.files]:
-        said.append(BOOK.text("iceberg_changes_left_out", count=describe_counts(left_out)))
-    if first == 0 and now.cut_after is not None:
-        said.append(BOOK.text("iceberg_expired"))
+    remarks.append(BOOK.text("iceberg_between", counts=counts))
+    if begin is None:
+        raise SourceError(BOOK.text("iceberg_not_there", snapshot=end.snapshot))
+    if known is None:
+        remarks.append(BOOK.text("iceberg_check_path" if now.younger and now.cut_after is None else "iceberg_lost"))
+    else:
+        first = known + 1 if first is None else min(first, known + 1)
+    passed = [each for each in chain[first : begin + 1] if each.operation not in APPENDS] if first is not None else []
+    if left_out := [(each.files, each.rows) for each in passed if each.files]:
+        remarks.append(BOOK.text("iceberg_changes_left_out", count=describe_counts(left_out)))
     if stop := next((each for each in chain[begin:] if bars(now, each)), None):
-        said.append(_say_stop("iceberg_stops", stop))
+        remarks.append(_say_stop("iceberg_stops", stop))
     if files == 0 and not any(bars(now, each) for each in chain[known:begin]):
         end = offset  # the same place, by another snapshot
     ahead = None if known is None else (begin, end.position) > (known, old.position)
-    return RequestedEnd(write_snapshot(end), said=tuple(said), ahead=ahead)
+    return RequestedEnd(write_snapshot(end), said=tuple(remarks), ahead=ahead)
 
 
 def _find_iceberg_end(now: IcebergNow) -> int:
@@ -157,7 +193,7 @@ def _say_stop(name: str, snapshot: SnapshotNow) -> Words:
 
 def _count_between(*unread: Iterable[Counts]) -> Counts:
     columns = zip(*map(sum_counts, unread), strict=True)
-    files, rows = (None if one is None or other is None else abs(one - other) for one, other in columns)
+    files, rows = (None if old is None or new is None else abs(old - new) for old, new in columns)
     return files, rows
 
 
@@ -170,7 +206,7 @@ def _ask_files(request: SourceRequest, offset: FileOffset, at: str | int, spelle
     low, high = sorted((end, offset.log_offset))
     between = sum(low < file.log_offset <= high for file in log)
     older = sum(file.log_offset > end and isinstance(at, int) and file.timestamp_ms < at for file in log)
-    said = [BOOK.text("files_asked", at=spelled, end=end, count=plural(between, "file"))]
-    said += [BOOK.text("files_older", count=plural(older, "file"))] if older else []
-    said += [BOOK.text("files_not_in_log")] if end == newest else []
-    return RequestedEnd({"logOffset": end}, said=tuple(said))
+    remarks = [BOOK.text("files_asked", at=spelled, end=end, count=plural(between, "file"))]
+    remarks += [BOOK.text("files_older", count=plural(older, "file"))] if older else []
+    remarks += [BOOK.text("files_not_in_log")] if end == newest else []
+    return RequestedEnd({"logOffset": end}, said=tuple(remarks))

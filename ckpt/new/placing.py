@@ -12,7 +12,6 @@ from ckpt.changes.steps import view_changed
 from ckpt.checkpoint.checkpoint import OFFSETS, STATE
 from ckpt.checkpoint.pipelines import parse_flow, sort_versions
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.state.file_ends import NOTHING, Verified
 from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.offsets import UNFINISHED
 from ckpt.inspection.inspection import Inspection, inspect
@@ -201,11 +200,10 @@ class Placing:
         tree = self.storage.list_tree()
         there = {path: info.size for path, info in tree.walk()}
         wrong = sorted(path for path in there.keys() | self.sizes if there.get(path) != self.sizes.get(path))
-        read = NOTHING if self.storage.local else Verified(files=dict(tree.walk(STATE)))  # by the writer, file by file
         view = view_changed(self.storage, tree, uri=spark_uri(uri))
         if wrong:
             problem = f"{wrong[0]} differs from what ckpt wrote: something else is writing there"
-        elif continues(made := inspect(read_checkpoint(view, fully_read=read))):
+        elif continues(made := inspect(read_checkpoint(view))):
             return made
         else:
             problem = f"a start would not continue from it as from {like}"

@@ -197,5 +197,5 @@ class RealTimeReport(Report[RealTimeMove]):
         move = self.record
         how = [Heading("How"), *list_steps(move.steps)]
         needs = [Heading("Needs", "otherwise real-time mode refuses the query"), *bullets(NEEDS)]
-        told = (_show_real_time(move), [forecast_cases([move.forecast])], *((how, needs) if move.steps else ()))
-        return page_of(show_title(move.inspection), *told, show_warnings(move.warnings), _show_start(move))
+        parts = (_show_real_time(move), [forecast_cases([move.forecast])], *((how, needs) if move.steps else ()))
+        return page_of(show_title(move.inspection), *parts, show_warnings(move.warnings), _show_start(move))

@@ -70,7 +70,9 @@ def test_no_command_writes(command: str, tmp_path: Path, ckpt: Ckpt) -> None:
         place, *_ = build(tmp_path / f"top-{number}", tree)
         before = files(tmp_path / f"top-{number}")
         for options in GIVEN[command]:
-            ended = ckpt(*command.split(), place, *(word.format(out=tmp_path / "out") for word in options))
+            ended = ckpt(
+                *command.split(), place, *(word.format(out=tmp_path / "out", room=tmp_path) for word in options)
+            )
             assert ended.exit_code == 3, (tree, options, ended.stdout)
             assert "not a checkpoint" in ended.stderr
         assert files(tmp_path / f"top-{number}") == before

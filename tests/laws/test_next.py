@@ -208,6 +208,7 @@ def test_what_is_refused_on_a_sound_checkpoint_does_not_lead_to_inspect(sample: 
 _UNDECIDED = {
     "CKPT105": "a newer Spark may have written it",
     "CKPT112": "the query may never have written a row",
+    "CKPT115": "a newer Spark may have written the value",
     "CKPT117": "only the user knows which library has the state store provider",
     "CKPT125": "a Spark that has the operator has to be taken",
     "CKPT126": "only the user knows where the offsets of this query are",
@@ -235,7 +236,7 @@ _UNDECIDED = {
 def test_a_person_with_a_copy_comes_to_an_end_too(tmp_path: Path) -> None:
     """Puts back and moves away what the steps name, and nothing else, until nothing is left or a decision is."""
     done, undecided = 0, Counter[str]()
-    some = _ALL if EVERY_CASE else _ALL[::2]
+    some = _ALL if EVERY_CASE else _ALL[1::2]
     for number, case in enumerate(some):
         checkpoint = mutations.copy_of(case.folder, tmp_path / str(number), case.mutations)
         first = run("inspect", str(checkpoint))["next"]

@@ -43,8 +43,8 @@ from ckpt.formats.names import CompactibleLog
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
-from ckpt.live.ends import ask_end, find_position
-from ckpt.live.kind import SourceRequest
+from ckpt.live.ends import ask_end, compare_end, find_position
+from ckpt.live.kind import SourceRequest, unusable_option
 from ckpt.live.sink.reader import ask_sink
 from ckpt.model import Json, Kind, Location, OffsetLog, Unreadable
 from ckpt.restart.findings import Forecast
@@ -221,17 +221,22 @@ def offsets_set(
 
     def ask(checkpoint: Checkpoint, views: Sequence[SourceView]) -> dict[int, RequestedEnd]:
         view = choose_source(views, source)
+        options = dict(source_options or {})
+        asking = SourceRequest(checkpoint, view, options.pop(view.index, {}), storage_options or {})
+        if options:
+            raise unusable_option(BOOK.text("another_source", given=min(options), moved=view.index))
         if position is not None:
-            options = (source_options or {}).get(view.index, {})
-            asking = SourceRequest(checkpoint, view, options, storage_options or {})
             return {view.index: ask_end(asking, position, only)}
         new = view.kind.shift_end(view.record, shift) if shift else view.kind.parse_end(value, words("{--to}"))
-        return {view.index: new}
+        return {view.index: compare_end(asking, new)}
 
     def plan(storage: Storage) -> OffsetsPlan:
         planned = plan_offsets(OffsetsPlan, storage, request, ask=ask, batch=expect_batch, versions=sparks)
-        if position is not None and planned.moved:  # what is applied is what was shown
-            planned = replace(planned, asked=request.but(to=planned.moved[0].new.text))
+        if planned.moved:  # what is applied is what was shown
+            end = planned.moved[0].new
+            where = source_options if end.ahead is not None else None  # only the source knows which is later
+            to_end = {} if position is None else {"to": end.text}
+            planned = replace(planned, asked=request.but(source_options=where, **to_end))
         return adapt_to_sink(planned, ask_sink(sink, uri, storage_options or {}), other_range=not planned.committed)
 
     return run_change(OffsetsPlan, plan, uri, storage_options, sparks, **how)
@@ -258,7 +263,8 @@ def plan_offsets(
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)
     if not changes:
-        return replace(plan, why=f"batch {latest} already ends there")
+        remarks = (text for end in new.values() for text in end.said)
+        return replace(plan, why=f"batch {latest} already ends there", warnings=tuple(remarks))
     plan = replace(plan, steps=tuple(_write_ends(inspection.checkpoint, storage, changes)))
     plan = check_fix(plan, storage, ANY_START, versions)
     if plan.inspection_after is None:

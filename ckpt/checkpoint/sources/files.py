@@ -50,7 +50,7 @@ class FilesKind(SourceKind[FileOffset]):
         return ReaderStart(StartingPoint.REFUSED, refused=say("files_no_option") if facts.seen is None else facts.seen)
 
     def _can_end_at(self, offset: FileOffset, value: Json) -> bool:
-        return offset.log_offset >= 0 and value == {"logOffset": offset.log_offset}
+        return offset.log_offset >= -1 and value == {"logOffset": offset.log_offset}
 
     def move_end(self, latest: LatestEnd[FileOffset], new: RequestedEnd) -> MovedEnd:
         """Spark class ``FileStreamSource``; the next batch takes every entry after the end at once."""

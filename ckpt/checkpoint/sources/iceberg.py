@@ -71,7 +71,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
         if new.ahead is not None:
             return move_along(latest, new, 0, 1 if new.ahead else -1)
         ahead, back = (latest.value, new.value), (new.value, latest.value)
-        return MovedEnd((ahead,), (back,), (BOOK.text("iceberg_no_order"), *not_asked))
+        return MovedEnd((ahead,), (back,), (BOOK.text("iceberg_no_order"), *not_asked) if not_asked else ())
 
 
 def write_offset(offset: IcebergOffset) -> dict[str, Json]:

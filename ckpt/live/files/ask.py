@@ -11,6 +11,7 @@ from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, one_line
 from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
+from ckpt.live.book import BOOK
 from ckpt.live.kind import SourceRequest, read_flag, unusable_option
 from ckpt.live.records import FilesNow, NotAsked
 from ckpt.live.sink.records import FILE_LOG
@@ -139,7 +140,7 @@ def read_log(request: SourceRequest) -> Sequence[SourceFile]:
     for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
         files = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
         if isinstance(files, StorageError | Unreadable) or log.missing:
-            raise SourceError(f"the log of source {index} ({folder}) cannot be read: see the findings")
+            raise SourceError(BOOK.text("files_log_unread", index=index, folder=folder))
         for file in files:
             log_files.setdefault(file.path, file)
     return tuple(log_files.values())

@@ -56,6 +56,17 @@ def moved(checkpoint: Path, **how: Any) -> OffsetsPlan:
     return plan
 
 
+def apply_as_printed(plan: OffsetsPlan, checkpoint: Path) -> OffsetsPlan:
+    """Type what the page prints, with what it asks to accept and nothing else."""
+    assert plan.asked is not None
+    accepted = {"accept_skip": plan.skips is not None, "accept_replay": plan.repeats is not None}
+    backup = str(checkpoint.with_name("backup"))
+    typed: dict[str, Any] = {**dict(plan.asked.options), **accepted, "backup": backup, "grace": 0}
+    again, receipt = offsets_set(str(checkpoint), apply=True, **typed)
+    assert receipt.applied, (receipt.problem, again.refused)
+    return again
+
+
 def rate(session: Any, rows: int = plans.ROWS) -> Any:
     """Rows (timestamp, value), `rows` a batch; `value` counts up from 0."""
     reader = session.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)

@@ -5,6 +5,7 @@ real query goes on there.
 """
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.offsets.plan import offsets_set
-from tests.changes.offsets.running import copied
+from tests.changes.offsets.running import apply_as_printed, copied
 from tests.restart.oracle.cases.model import delete_logs
 
 
@@ -43,10 +44,13 @@ def ended(committed: int, to: Path) -> Path:
 
 @pytest.mark.parametrize(("committed", "to", "begin"), TIMES)
 def test_the_query_goes_on_there(committed: int, to: Any, begin: int, tmp_path: Path) -> None:
-    plan, _ = offsets_set(str(ended(committed, tmp_path / "ck")), to=to)
+    checkpoint = ended(committed, tmp_path / "ck")
+    plan, _ = offsets_set(str(checkpoint), to=to)
     if begin == committed + 1:
         assert not plan.needed
+        assert ("not in the log yet" in str(plan.warnings)) is (begin == 12)
         return
+    assert apply_as_printed(plan, checkpoint).moved[0].new == replace(plan.moved[0].new, said=())
     assert plan.moved[0].new.value == {"logOffset": begin - 1}
     assert f"In between: {abs(begin - committed - 1)} file" in str(plan.warnings)
     assert ("not in the log yet" in str(plan.warnings)) is (begin == 12)

@@ -9,6 +9,7 @@ from ckpt.changes.offsets.plan import offsets_set
 from ckpt.errors import SourceError
 from ckpt.live import ends
 from ckpt.live.records import NotAsked
+from tests.changes.offsets.running import apply_as_printed
 from tests.live.delta.judging import checkpoint_of
 from tests.live.iceberg.places import FIRST, PLACES, READ_LAST, SECOND, SUITE, WAITS, Place, find_time
 from tests.live.iceberg.record import from_json
@@ -32,6 +33,12 @@ def test_the_query_goes_on_there(place: Place, tmp_path: Path, monkeypatch: pyte
     assert plan.needed is not place.same
     if plan.needed:
         assert plan.moved[0].new.value == answer["ends"]
+        applied = apply_as_printed(plan, checkpoint)
+        assert (applied.moved[0].new.value, applied.skips, applied.repeats) == (
+            answer["ends"],
+            plan.skips,
+            plan.repeats,
+        )
         assert {place.between, place.says} <= {
             part for part in (place.between, place.says) if part in str(plan.warnings)
         }
