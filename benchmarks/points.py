@@ -42,7 +42,7 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command cost; bytes are those of objects."""
+    """The requests, bytes and seconds of one command; bytes are those of the objects, without headers."""
 
     requests: Counter[str]
     down: int

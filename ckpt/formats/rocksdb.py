@@ -179,7 +179,7 @@ def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
             header = _read_header(data, at)
             if header.method == _DEFLATED:
                 keep = _LARGEST_METADATA if header.name == _ENTRY else 0
-                entry, length, at = _inflate(data, header.start, keep)
+                entry, length, at = _inflate(data, header, keep)
                 unpacked += length
                 if at < 0:
                     return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
@@ -228,7 +228,8 @@ def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
 
 def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     """Name and content of the entry whose header is at ``at``, and where it ends."""
-    flags, method, checksum, packed, length, name, start = _read_header(data, at)
+    header = _read_header(data, at)
+    flags, method, checksum, packed, length, name, start = header
     entry = f"the entry at byte {at:,}"
     if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
         raise Corrupt(f"{entry} has an impossible header")
@@ -237,7 +238,7 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
         unpacked = len(content)
     else:
         try:
-            content, unpacked, end = _inflate(data, start, room)
+            content, unpacked, end = _inflate(data, header, room)
         except zlib.error:
             raise Corrupt(f"{entry} cannot be unpacked") from None
     if unpacked > room:
@@ -254,14 +255,16 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     return name, content, end
 
 
-def _inflate(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
+def _inflate(data: bytes, header: _Header, keep: int) -> tuple[bytes, int, int]:
     """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
 
-    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error.
+    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error, also where it has more than its header says: Java
+    refuses that (``ZipInputStream.readEnd``).
     """
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    kept, length, todo, at = [], 0, b"", start
-    while not inflater.eof and length <= LARGEST_ZIP:
+    most = LARGEST_ZIP if header.flags & _SIZES_FOLLOW else min(header.length, LARGEST_ZIP)
+    kept, length, todo, at = [], 0, b"", header.start
+    while not inflater.eof and length <= most:
         if not todo:
             todo = data[at : at + _FED]
             at += len(todo)
@@ -271,4 +274,6 @@ def _inflate(data: bytes, start: int, keep: int) -> tuple[bytes, int, int]:
         length += len(piece)
         if not piece and not todo and at >= len(data) and not inflater.eof:
             return b"".join(kept), length, -1
+    if most < length <= LARGEST_ZIP:
+        raise zlib.error
     return b"".join(kept), length, at - len(inflater.unused_data)

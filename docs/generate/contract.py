@@ -97,7 +97,7 @@ def _explained_keys(document: Any) -> dict[str, tuple[Any, Mapping[str, str]]]:
 
 
 def _find_meanings(document: Any, name: str) -> dict[str, str]:
-    """What the class says of a key that has a say last: nothing of one that is a field of its record."""
+    """Return the meanings of a key and its parts, of the class that declares it last; none of a field of a record."""
     keys = _render("keys").Keys
     for base in document.__mro__:
         if issubclass(base, keys) and base is not keys:

@@ -170,8 +170,8 @@ EACH: dict[str, int] = {
     "state/verify/test_contents.py::test_swapped_partitions_are_seen": 2,
     "state/verify/test_contents.py::test_what_does_not_fit_is_found": 2,
     "webpage/test_browser.py::test_a_page_fits_its_window": 3,
-    # Live: the first of its kinds, and one or two more. The others differ in the store, the sink or the source, each
-    # of which is run live by other tests; most answers are recorded for every version, and compared in `make quick`.
+    # Live: the first of its kinds, and one or two more. The others differ in the store, the sink or the source, and
+    # other tests run each of these live; most answers are recorded for every version, and compared in `make quick`.
     "new/copy/test_points.py::test_points_on_real_storage": 3,
     "changes/offsets/test_places.py::test_a_query_of_delta_continues_there": 3,
     "changes/offsets/test_places.py::test_the_query_continues_there": 3,

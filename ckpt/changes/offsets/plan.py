@@ -258,7 +258,7 @@ def plan_offsets(
         changes = _move_sources(sources, new, batch)
     except NoWay as error:
         look = run(call("offsets_show", storage.uri), words("See how far the query has read each source."))
-        instead = advise(look) if inspection.sound else None  # of which ``inspect`` says nothing
+        instead = advise(look) if inspection.sound else None  # where ``inspect`` has nothing to say
         return kind(inspection=inspection, needed=True, refused=str(error), instead=instead, asked=request)
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)

@@ -27,7 +27,7 @@ _NO_POSITION = 2**31 - 1
 
 
 def end_of(snapshot: SnapshotNow) -> IcebergOffset:
-    """Return the offset behind the last file of a snapshot."""
+    """Return the offset after the last file of a snapshot."""
     return IcebergOffset(snapshot.id, _NO_POSITION if snapshot.files is None else snapshot.files, all_files=False)
 
 

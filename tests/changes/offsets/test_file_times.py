@@ -1,7 +1,7 @@
 """``ckpt offsets set --to`` a time of a file source: its log names the time at which each file was modified.
 
 The log of the sample has entries 0 to 11, of one file each, modified a second after the one before. In ``test_live`` a
-real query goes on there.
+real query continues there.
 """
 
 import json

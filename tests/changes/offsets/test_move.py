@@ -92,7 +92,7 @@ def by_mirror_maker(moving: Moving) -> None:
 
 
 def in_transactions(moving: Moving, *, isolation: str = "read_committed", aborted: bool = True) -> None:
-    """Some transactions were aborted: their records and markers leave gaps in the offsets of the old cluster."""
+    """Abort some transactions: their records and markers leave gaps in the old cluster's offsets."""
     clusters = moving.clusters
     moving.options["kafka.isolation.level"] = isolation
     clusters.create(clusters.old, clusters.name)

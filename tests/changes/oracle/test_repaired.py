@@ -17,7 +17,7 @@ from tests.support.spark import recording
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What becomes of them now."""
+    """Return the batches, rows and state with today's ckpt."""
     return repaired.found(spark, tmp_path_factory.mktemp("repaired"), CASES)
 
 

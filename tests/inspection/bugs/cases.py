@@ -19,7 +19,7 @@ CASES: dict[str, Case] = {}
 CONTINUED: dict[str, Case] = {}
 """How the query of a case goes on with a later release, as its finding advises: on its checkpoint, with new rows."""
 AVOIDED: dict[str, Case] = {}
-"""How it goes on with the same release if a person does what its finding says avoids the bug."""
+"""How it continues on the same release once its user has followed the finding's advice for avoiding the bug."""
 _ROCKSDB = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

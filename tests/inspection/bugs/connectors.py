@@ -1,7 +1,7 @@
 """Records the known bugs of connectors: the rows or the error of each case of `connector_cases.py`.
 
 `python -m tests.inspection.bugs.connectors BUG,BUG PYTHON RELEASE` asks the release of Spark that this Python has, with
-a release of the connector. `PYTHON RELEASE` again goes on with a later release on the same checkpoint, and `avoided`
+a release of the connector. `PYTHON RELEASE` continues on the same checkpoint with a later release, and `avoided`
 with the same one, in the way that avoids the bug.
 """
 

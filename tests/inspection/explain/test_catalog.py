@@ -54,7 +54,7 @@ def failures() -> dict[str, list[Asking]]:
 
 
 def disagreeing(entry: str, asked: list[Asking], folder: Path) -> Iterator[str]:
-    """What is shown instead of a finding of the entry, in some of its checkpoints."""
+    """List the starts that raised the entry's error on a checkpoint that shows none of the entry's findings."""
     for number, (case, minor, mode) in enumerate(asked):
         place = mutations.copy_of(case.folder, folder / str(number), case.mutations)
         found = ckpt.inspect(ckpt.open_checkpoint(str(place)), spark=(Spark(minor),), progress=Asked(mode))
@@ -69,8 +69,8 @@ def test_the_finding_of_an_error_is_in_its_checkpoint(tmp_path: Path) -> None:
     assert len(failures()) > 50
     wrong = {}
     for entry, asked in failures().items():
-        some = asked[:: 1 if EVERY_CASE else max(1, len(asked) // _SOME)]
-        wrong[entry] = [*disagreeing(entry, some, tmp_path / entry)]
+        sample = asked[:: 1 if EVERY_CASE else max(1, len(asked) // _SOME)]
+        wrong[entry] = [*disagreeing(entry, sample, tmp_path / entry)]
     assert {entry: found for entry, found in wrong.items() if found} == {}
 
 

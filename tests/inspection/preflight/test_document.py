@@ -87,7 +87,7 @@ def test_a_sample(sample: str, copy_of: CopyOf, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ORACLE[:: 1 if EVERY_CASE else 48]])
 def test_a_damage(case: Case, tmp_path: Path) -> None:
     mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations)
-    with suppress(LeadsOut):  # of which no document is printed
+    with suppress(LeadsOut):  # ``inspect`` refuses it, and prints no document
         compare(open_checkpoint(str(tmp_path / "checkpoint")), STARTS, tmp_path)
 
 

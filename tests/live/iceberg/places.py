@@ -24,7 +24,7 @@ from tests.record.answers import Document, OneVersion, break_before
 from tests.record.worker import Session
 
 FIRST, SECOND, READ_LAST, WAITS = of(0), of(1), of(102), of(103)
-"""The rows of snapshots 0 to 3, of which a query has read all but the last."""
+"""The rows of snapshots 0 to 3; a query has read all but the last."""
 LATER = range(40, 60)  # of four files
 
 

@@ -98,7 +98,7 @@ def ask(
     *,
     fresh: bool = True,
 ) -> Document:
-    """What is in the sink and the state some batches after each of the points; ``fresh``: each time anew."""
+    """Return the sink and the state some batches after each point; ``fresh``: each time from a fresh copy."""
     query, points, saved = Query(session, case, folder), folder / "points", folder / "saved"
     query.ask("start")
     try:
