@@ -202,6 +202,8 @@ def test_what_is_refused_on_a_sound_checkpoint_does_not_lead_to_inspect(sample: 
         (step,) = document["next"]
         assert document["refused"]
         assert "ckpt inspect" not in step["what"]
+        if "rewind to go back" in document["refused"]:
+            assert "ckpt rewind" in step["what"]
         assert step["command"] is None or step["command"][1] != "inspect"
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from os import fspath
 from typing import Annotated, ClassVar, TypeVar, Unpack
 
-from ckpt.advice import Call, Words, advise, again, call, left_out, run, words
+from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, Words, advise, again, call, do, left_out, run, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import ANY_START, check_fix, find_starts, warn_of_real_time
@@ -26,7 +26,14 @@ from ckpt.changes.steps import FileStep, plan_unread_removals, plan_writing
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import Pattern, pattern, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, RequestedEnd, parse_json
+from ckpt.checkpoint.sources.ends import (
+    BatchPlanned,
+    BeforeBatch,
+    CannotEndThere,
+    LatestEnd,
+    RequestedEnd,
+    parse_json,
+)
 from ckpt.checkpoint.sources.file_logs import file_source_logs
 from ckpt.checkpoint.sources.registry import (
     SourceRange,
@@ -90,7 +97,7 @@ class Moved:
 
 
 def _move_source(source: BatchSource, new: RequestedEnd) -> Moved:
-    """Say what the new end of a source leads to. Raises NoWay."""
+    """Say what the new end of a source leads to. Raises NoWay, CannotEndThere."""
     view, start = source.view, source.range.start_offset
     if not source.committed and not source.start_known:
         raise NoWay(
@@ -107,10 +114,7 @@ def _move_source(source: BatchSource, new: RequestedEnd) -> Moved:
         source.start_known,
         source.log.latest if source.log is not None else None,
     )
-    try:
-        moved = view.kind.move_end(latest, new)
-    except CannotEndThere as error:
-        raise NoWay(str(error)) from error
+    moved = view.kind.move_end(latest, new)
     ahead, back = (tuple(SourceRange(view.index, *span) for span in spans) for spans in (moved.ahead, moved.back))
     return Moved(source, new, ahead, back, (*new.said, *moved.warnings))
 
@@ -256,9 +260,8 @@ def plan_offsets(
         sources = _list_sources(inspection.checkpoint)
         new = ask(inspection.checkpoint, [source.view for source in sources])
         changes = _move_sources(sources, new, batch)
-    except NoWay as error:
-        look = run(call("offsets_show", storage.uri), words("See how far the query has read each source."))
-        instead = advise(look) if inspection.sound else None  # where ``inspect`` has nothing to say
+    except (NoWay, CannotEndThere) as error:
+        instead = _lead_on(error, storage.uri) if inspection.sound else None  # where ``inspect`` has nothing to say
         return kind(inspection=inspection, needed=True, refused=str(error), instead=instead, asked=request)
     latest, committed = sources[0].batch, sources[0].committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)
@@ -282,10 +285,20 @@ def plan_offsets(
     return replace(plan, warnings=tuple(_warn(plan)), any_sink=_describe_sinks(plan))
 
 
+def _lead_on(error: Exception, uri: str) -> Advice:
+    """Advise what helps where the offsets cannot be set."""
+    if isinstance(error, BeforeBatch):
+        return advise(run(call("rewind", uri, to_batch=Hole.N), words("Go back further, with the state.")))
+    if isinstance(error, BatchPlanned):
+        skip = run(call("skip", uri), words("If the batch always fails, skip it: the query loses its rows."))
+        return advise(do(Do.START, words("Start the query until the batch is committed."), rows=NO_ROWS).or_(skip))
+    return advise(run(call("offsets_show", uri), words("See how far the query has read each source.")))
+
+
 def _move_sources(
     sources: Sequence[BatchSource], new: Mapping[int, RequestedEnd], batch: int | None
 ) -> tuple[Moved, ...]:
-    """Move the sources that get another end. Raises NoWay, or UsageError."""
+    """Move the sources that get another end. Raises NoWay, CannotEndThere, or UsageError."""
     if batch not in (None, sources[0].batch):
         raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: check the new plan first")
     changes = tuple(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
+from ckpt.checkpoint.sources.ends import BeforeBatch, CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
@@ -115,7 +115,7 @@ class DeltaKind(SourceKind[DeltaOffset]):
         if not latest.start_known or (start is None and not latest.committed):
             raise CannotEndThere(say("delta_begin_not_known", batch=latest.batch))
         if start is not None and to.version <= start.last_read:
-            raise CannotEndThere(say("delta_before_batch", batch=latest.batch, version=start.version))
+            raise BeforeBatch(say("delta_before_batch", batch=latest.batch, version=start.version))
         return move_along(
             latest, new, latest.offset.version, to.version, *(() if new.said else (BOOK.text("delta_not_asked"),))
         )

@@ -78,6 +78,14 @@ class CannotEndThere(Exception):
     """A source cannot get the requested end; the text says why."""
 
 
+class BeforeBatch(CannotEndThere):
+    """The end would be before the start of the latest batch: only a rewind goes back there."""
+
+
+class BatchPlanned(CannotEndThere):
+    """The latest batch is planned and not committed, and has to keep its range."""
+
+
 @dataclass(frozen=True, slots=True)
 class LatestEnd(Generic[Record]):
     """One source in the latest batch of a checkpoint."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ckpt.checkpoint.sources.book import say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
+from ckpt.checkpoint.sources.ends import BeforeBatch, CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
@@ -61,5 +61,5 @@ class FilesKind(SourceKind[FileOffset]):
         if not latest.start_known:
             raise CannotEndThere(say("files_begin_not_known", batch=latest.batch))
         if to < start:
-            raise CannotEndThere(say("files_before_batch", batch=latest.batch, start=start))
+            raise BeforeBatch(say("files_before_batch", batch=latest.batch, start=start))
         return move_along(latest, new, old, to)

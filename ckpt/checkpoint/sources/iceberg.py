@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
+from ckpt.checkpoint.sources.ends import BatchPlanned, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
@@ -64,7 +64,7 @@ class IcebergKind(SourceKind[IcebergOffset]):
         """Iceberg class ``SparkMicroBatchStream``: the ids of snapshots say nothing of their order."""
         old, to = latest.offset, self.decode(new.value)
         if not latest.committed:
-            raise CannotEndThere(say("uncommitted", batch=latest.batch))
+            raise BatchPlanned(say("uncommitted", batch=latest.batch))
         not_asked = () if new.said else (BOOK.text("iceberg_not_asked"),)
         if to is not None and (old.snapshot, old.all_files) == (to.snapshot, to.all_files):
             return move_along(latest, new, old.position, to.position, *not_asked)

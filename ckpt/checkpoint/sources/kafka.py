@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from ckpt.advice import Words
 from ckpt.checkpoint.sources.book import BOOK, say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, Span, cut_json
+from ckpt.checkpoint.sources.ends import (
+    BatchPlanned,
+    CannotEndThere,
+    LatestEnd,
+    MovedEnd,
+    RequestedEnd,
+    Span,
+    cut_json,
+)
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, whole_number
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.checkpoint.sources.unknown import UnknownOffset
@@ -142,7 +150,7 @@ class KafkaKind(SourceKind[KafkaOffset]):
             low = [part for part in to if to[part] < start.get(part, 0)]
             if to.keys() != before.keys() or low:
                 name = "kafka_before_start" if low else "kafka_other_partitions"
-                raise CannotEndThere(say(name, batch=latest.batch, names=list_parts(low)))
+                raise BatchPlanned(say(name, batch=latest.batch, names=list_parts(low)))
         skipped = [_span({part: old.get(part, 0) for part in ahead}, ahead)] if ahead else []
         repeated = [_span({part: to[part] for part in back}, back)] if back else []
         if new.left_out:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ckpt.checkpoint.sources.book import say
-from ckpt.checkpoint.sources.ends import CannotEndThere, LatestEnd, MovedEnd, RequestedEnd, move_along
+from ckpt.checkpoint.sources.ends import BatchPlanned, LatestEnd, MovedEnd, RequestedEnd, move_along
 from ckpt.checkpoint.sources.kind import LONG, Advance, SourceKind, SourceType, Unit, advance_number, whole_number
 from ckpt.checkpoint.sources.starts import ReaderStart, StartFacts, StartingPoint
 from ckpt.model import Json
@@ -59,5 +59,5 @@ class RateMicroBatchKind(SourceKind[RateMicroBatchOffset]):
         offsets = (latest.offset, self.decode(new.value), latest.start)
         old, to, start = (0 if offset is None else offset.rows for offset in offsets)
         if not latest.committed and to < start:
-            raise CannotEndThere(say("rate_micro_batch_before_batch", batch=latest.batch, start=start))
+            raise BatchPlanned(say("rate_micro_batch_before_batch", batch=latest.batch, start=start))
         return move_along(latest, new, old, to)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ckpt import UsageError
+from ckpt import UsageError, skip
+from ckpt.advice import call
 from ckpt.changes.offsets.plan import offsets_set
 from tests.changes.applying import facts, undo
 from tests.changes.fixes.async_gap.test_command import after_next
@@ -290,6 +291,11 @@ def test_the_end_of_a_batch_of_iceberg_that_is_not_committed_stays(of_iceberg: P
     remove(of_iceberg / "commits" / str(newest))
     plan, _ = offsets_set(str(of_iceberg), to=json.dumps({**ICEBERG, "position": 4}))
     assert "let it run first, or skip it" in str(plan.refused)
+    assert plan.instead is not None
+    (start,) = plan.instead.steps
+    (other,) = start.alternatives
+    assert other.call == call("skip", str(of_iceberg))
+    assert skip(str(of_iceberg))[0].refused is None
 
 
 @pytest.mark.parametrize(
