@@ -174,7 +174,8 @@ def list_possible_targets(checkpoint: Checkpoint, replayed: Replayed) -> Ranges:
     latest, commits = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits
     stores = [store for store in find_store_partitions(checkpoint.listing, latest.provider) if store.names.all]
     for _, described in checkpoint.stores():
-        if {*range(described.expected_partitions or 0)} - {partition.partition for partition in described.partitions}:
+        expected = described.expected_partitions or 0  # a recorded number, perhaps a damaged one
+        if sum(number < expected for number in {partition.partition for partition in described.partitions}) < expected:
             return ()
     names = [*stores[0].names.logs, *stores[0].names.snapshots] if stores else []
     in_format_2 = any(unique_id is not None for _, unique_id in names)

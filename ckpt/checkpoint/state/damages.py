@@ -169,7 +169,8 @@ def _find_misplaced_keys(collected: CollectedState) -> Iterator[FileDamage]:
     for folder in collected.folders:
         for name, partitions in folder.stores.items():
             keys = {store: _list_first_keys(collected, store) for store in partitions.values()}
-            all_there = sorted(partitions) == [*range(collected.context.shuffle_partitions or 0)]
+            count = collected.context.shuffle_partitions or 0
+            all_there = len(partitions) == count and sorted(partitions) == [*range(count)]
             owner = _make_partitioner(collected, folder.id, name) if all_there else None  # else the number may be wrong
             details = {
                 store: _describe_misplaced(store.partition, of_files, *owner)
