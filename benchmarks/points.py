@@ -97,6 +97,7 @@ def main() -> None:
             costs: list[Cost] = []
             for row, words in ROWS.items():
                 costs.append(run(s3, local, *words))
+                time.sleep(1)  # a point is named after its second
                 print(f"{row}, {partitions} partitions", *costs[-1].describe(costs[0]), sep="\n", flush=True)
 
 

@@ -94,7 +94,9 @@ def _of_family(chosen: ChosenState, operator: Operator, store: Store, family: Co
     if family.key_encoder is None:
         raise Undecodable(f"{uri}: its state schema does not say how keys of {name} are encoded")
     avro = bool(operator.variables) and chosen.recorded.get(settings.ENCODING_FORMAT) == "avro"
-    if avro and family.evolved and [number for number, _ in family.older] != list(range(family.generation or 1)):
+    generations = [number for number, _ in family.older]
+    whole = generations == list(range(len(generations))) and len(generations) == (family.generation or 1)
+    if avro and family.evolved and not whole:
         raise LeftToSpark(f"{uri}: the schema of {name} has changed, and some of the earlier ones are missing")
     lists = (variable.name for variable in operator.variables if variable.kind == "ListState")
     return UnitLayout(
