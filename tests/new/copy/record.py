@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,10 @@ def ask(
         for batch in range(every, batches, every):
             wait_for(query.checkpoint, batch)
             made = ckpt.copy(str(query.checkpoint), str(points), keep="last=100")
+            point = parse_point(made.points[-1])
+            assert point is not None
+            while datetime.now(UTC) < point.time:  # of two points at one time the newer one is chosen
+                time.sleep(0.05)
         wait_for(query.checkpoint, batches)
     finally:
         query.ask("stop")
