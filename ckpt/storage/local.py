@@ -88,14 +88,8 @@ class LocalStorage(Root):
         files, folders, _, links = self._scan(path, {})
         return Folder(files, frozenset(folders), frozenset(links))
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""
-        return self._list(tolerant=False)
-
-    def list_readable(self) -> Listing:
-        return self._list(tolerant=True)
-
-    def _list(self, *, tolerant: bool) -> Listing:
         tree: dict[str, dict[str, FileInfo]] = {}
         refused: dict[str, str] = {}
         changed: dict[str, int] = {}
