@@ -61,7 +61,7 @@ def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Genera
         for rows in read_hdfs_rows(files):
             yield _decode(decode_rows, files, layout, *rows)
         return
-    with rocksdb.store(files, layout.delimiter) as store:
+    with rocksdb.store(files) as store:
         number = store.number(layout.family)
         for pairs in store.batches(number):
             keys = [key[len(number) :] for key, _ in pairs]
@@ -76,7 +76,7 @@ def entry_of(chosen: ChosenState, unit: StateUnit, layout: UnitLayout, only: int
             if record is not None:
                 yield _decode(decode_rows, files, layout, *_split_records(files, files.place.folder, record))
             continue
-        with rocksdb.store(files, layout.delimiter) as store:
+        with rocksdb.store(files) as store:
             stored = VERSION + key
             value = store.value(store.number(layout.family) + stored)
             if value is not None:

@@ -15,7 +15,7 @@ from ckpt.errors import LeftToSpark, NotFound, TooLarge, Undecodable
 from ckpt.model import Operator, StateFileKind
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import read_hdfs_rows
-from ckpt.state.native.store_files import StoreFiles, context_of, delimiter_of, find_files_of
+from ckpt.state.native.store_files import StoreFiles, find_files_of
 from ckpt.state.reading.choose import RequestedPart, StateDamaged, check_operators
 from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.texts import plural, span
@@ -108,7 +108,6 @@ def find_lost(
 
     ``intact`` are the files that were read already, and is added to. Raises StorageError where storage does not answer.
     """
-    context, delimiter = context_of(chosen), delimiter_of(chosen.recorded)
     folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, chosen.units[0].provider)}
     lost: dict[tuple[int, int], str] = {}
     for operator, partition in _list_partitions(chosen):
@@ -122,9 +121,9 @@ def find_lost(
                 there = folders[operator.id].stores.get(store.name, {}).get(partition)
                 if there is None:
                     raise StateDamaged(f"there are no files of {store.name} in it")
-                files = find_files_of(chosen, context, there)
+                files = find_files_of(chosen, there)
                 if not intact.issuperset(files.paths):
-                    _read(files, delimiter)
+                    _read(files)
                     intact.update(files.paths)
         except (LeftToSpark, TooLarge):
             raise
@@ -153,10 +152,10 @@ def _count_keys(operator: Operator, partition: int) -> int | None:
     return sum(known) if known and len(known) == len(operator.stores) else None
 
 
-def _read(files: StoreFiles, delimiter: bytes) -> None:
+def _read(files: StoreFiles) -> None:
     """Read all rows of a store in one partition. Raises Undecodable, NotFound, StorageError."""
     if files.place.names.log_kind is StateFileKind.DELTA:
         deque(read_hdfs_rows(files), maxlen=0)
         return
-    with rocksdb.store(files, delimiter) as store:
+    with rocksdb.store(files) as store:
         deque(store.batches(b""), maxlen=0)

@@ -111,7 +111,7 @@ def plan_readings(
 
 def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
     uri, first = chosen.checkpoint.uri, find_batch(chosen.checkpoint, chosen.question.changes_from)
-    mount = mount_for(chosen.checkpoint, unit, chosen.storage.read)
+    mount, provider = mount_for(chosen.checkpoint, unit, chosen.storage.read), chosen.recorded.get(PROVIDER_CLASS)
     return Reading(
         checkpoint=uri,
         unit=unit,
@@ -121,13 +121,8 @@ def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
         confs=confs_for(ReadingFacts(unit, chosen.recorded, mount is not None, spark)),
         location=spark_uri(uri) if mount is None else mount.path,
         mount=mount,
-        other_provider=_find_other_provider(chosen.recorded),
+        other_provider=None if provider is None or is_known_provider(provider) else provider,
     )
-
-
-def _find_other_provider(recorded: Mapping[str, str]) -> str | None:
-    provider = recorded.get(PROVIDER_CLASS)
-    return None if provider is None or is_known_provider(provider) else provider
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,15 +315,11 @@ def _entry(key: Json, value: Json) -> Json:
 
 def _variable_schema(kind: UnitKind, family: ColumnFamily) -> Json:
     """The columns that Spark gives for a transformWithState variable (``SchemaUtil.generateSchemaForStateVar``)."""
-    match kind:
-        case UnitKind.VALUE:
-            return _entry(family.key_schema, family.value_schema)
-        case UnitKind.LIST:
-            return struct_of([("key", family.key_schema), ("list_element", family.value_schema)])
-        case UnitKind.MAP:
-            grouping = type_named(family.key_schema, "key")
-            entry = [("user_map_key", family.user_key_schema), ("user_map_value", family.value_schema)]
-            return struct_of([("key", grouping), *entry])
-        case UnitKind.TIMERS:
-            return struct_of([("key", type_named(family.key_schema, "key")), ("expiration_timestamp_ms", "long")])
-    return None
+    if kind is UnitKind.VALUE:
+        return _entry(family.key_schema, family.value_schema)
+    if kind is UnitKind.LIST:
+        return struct_of([("key", family.key_schema), ("list_element", family.value_schema)])
+    key = "key", type_named(family.key_schema, "key")
+    if kind is UnitKind.MAP:
+        return struct_of([key, ("user_map_key", family.user_key_schema), ("user_map_value", family.value_schema)])
+    return struct_of([key, ("expiration_timestamp_ms", "long")])

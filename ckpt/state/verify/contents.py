@@ -30,7 +30,6 @@ from ckpt.state.native.lookup import find_partitions, spread_over
 from ckpt.state.native.store_files import (
     StoreFiles,
     UnitLayout,
-    delimiter_of,
     find_store_files,
     layout_of,
     layouts_of,
@@ -99,7 +98,6 @@ class _Operator:
     def __init__(self, chosen: ChosenState, operator: Operator) -> None:
         self._units = [unit for unit in state_units(chosen.checkpoint) if unit.operator == operator.id]
         self._folder = f"{STATE}/{operator.id}"
-        self._delimiter = delimiter_of(chosen.recorded)
         self._layouts = dict(_layouts(chosen, operator, self._units))
         stores = {layout.store for layout in self._layouts.values()}
         self._files = {store: _files(chosen, operator, store) for store in stores}
@@ -129,7 +127,7 @@ class _Operator:
             damages.append(FileDamage(f"{self._folder}/{partition}", kind, "; ".join(missing + others)))
         of_stores = (files_by_partition.get(partition) for files_by_partition in self._files.values())
         for files in filter(None, of_stores):
-            foreign = find_foreign_snapshot(files, self._delimiter, MOST_BYTES)
+            foreign = find_foreign_snapshot(files, MOST_BYTES)
             if foreign is not None:
                 detail = "it is older than the changes of its version, and has different rows"
                 damages.append(FileDamage(foreign, DamageKind.FOREIGN, detail))

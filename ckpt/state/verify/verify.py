@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -112,10 +113,8 @@ def read_every_byte(
     """Read a checkpoint as ``open_to_look`` does, and besides every byte of its state."""
     options = storage_options or {}
     storage = reader.open_live_version(uri, options)
-    try:
+    with suppress(reader.LeadsOut):
         look_at_every_byte(storage, options, jobs=jobs, engine=engine, announce=announce, watcher=watcher)
-    except reader.LeadsOut:
-        return reader.look_beside(reader.read_checkpoint(storage, batches=batches, look_only=True), options)
     return reader.look_beside(reader.read_checkpoint(storage, batches=batches, look_only=True), options)
 
 
