@@ -243,32 +243,6 @@ UnitWork: TypeAlias = Callable[[ChosenState, StateUnit, Any, Any], Iterable[Any]
 """A function of a module: from a unit, what all partitions share and one partition, to results."""
 
 
-class _Batch:
-    """A record batch, pickled without what is outside of its slice."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _read_batch, (self.rows.schema, self.rows.serialize())
-
-
-def _read_batch(schema: Any, data: Any) -> _Batch:
-    return _Batch(pa.ipc.read_record_batch(data, schema))
-
-
-def read_batches(
-    chosen: ChosenState, unit: StateUnit, columns: Columns | None, jobs: int | None = None
-) -> Generator[Any, None, None]:
-    """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
-    with closing(map_partitions(chosen, unit, _read_rows, columns, jobs)) as batches:
-        yield from (batch.rows for batch in batches)
-
-
-def _read_rows(chosen: ChosenState, unit: StateUnit, columns: Columns | None, partition: int) -> Iterator[_Batch]:
-    return map(_Batch, batches_of(chosen, unit, columns, partition))
-
-
 def map_partitions(
     chosen: ChosenState,
     unit: StateUnit,

@@ -446,9 +446,7 @@ def _list_logs_since(followed: _Followed, target: WantedVersion) -> tuple[FileId
     if target.unique_id is None and unique_id is None:
         logs: list[FileId] = [(number, None) for number in range(version + 1, target.version + 1)]
     else:
-        logs = [(target.version, target.unique_id)]
-        if target.version != version + 1:
-            return None
+        logs = [(target.version, target.unique_id)] if target.version == version + 1 else []
     return tuple(logs) if logs and all(log in followed.place.names.logs for log in logs) else None
 
 

@@ -62,7 +62,9 @@ def layout_of(chosen: ChosenState, unit: StateUnit) -> UnitLayout:
     store = stores[find_store(unit)]
     families = {family.name: family for family in store.column_families}
     if not families:
-        layout = UnitLayout(store.name, None, store.key_schema, store.value_schema, _encoder(unit, store))
+        prefix = store.prefix_columns or unit.prefix_columns or 0  # the former from operator metadata
+        encoder = None if unit.provider is Provider.HDFS else encoder_with_prefix(prefix)
+        layout = UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder)
         return replace(layout, stated=bool(chosen.stated), only_keys=unit.kind is UnitKind.DEDUPLICATION)
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
@@ -122,14 +124,6 @@ def _family_name(unit: StateUnit, stores: dict[str, Store]) -> str:
         families = [family.name for store in stores.values() for family in store.column_families]
         return next((name for name in families if name.endswith(_TIMERS) and name[0] == "$"), "")
     return unit.variable or DEFAULT_COLUMN_FAMILY
-
-
-def _encoder(unit: StateUnit, store: Store) -> Json:
-    """The encoder of a store without families: operator metadata has the number of prefix columns."""
-    if unit.provider is Provider.HDFS:
-        return None
-    columns = store.prefix_columns or unit.prefix_columns or 0
-    return encoder_with_prefix(columns)
 
 
 MOST_ROWS = 1 << 16

@@ -260,7 +260,7 @@ def _rows(unit: StateUnit, names: columns.Names) -> Iterator[InitialColumn | col
     value = type_at(unit.buffer.schema if unit.buffer else unit.schema, (1,))
     own, inner = columns.Names(), []
     for column in columns.top_columns(value, ("value",), (1,)):
-        why = columns.explain_left_out(column.path, column.type)
+        why = columns.explain_left_out(column)
         if why is None:
             inner.append(replace(column, name=own.free(column.path[1:])))
         else:

@@ -24,7 +24,6 @@ from ckpt.state.reading.mount import Mount, mount_for
 from ckpt.state.reading.stated_schemas import StatedStore, read_stated_schemas, with_stated_schemas
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.locations import spark_uri
 from ckpt.versions import NEWEST, Spark, first_with
 
 OLDEST_SPARK = first_with(lambda rules: rules.state_reader)
@@ -76,8 +75,7 @@ class Reading:
     changes_from: int | None
     options: Mapping[str, str]  # of Spark's data source ``statestore``
     confs: tuple[Conf, ...]
-    location: str  # the path that Spark loads; inside ``mount`` where there is one
-    mount: Mount | None
+    mount: Mount | None  # through which Spark reads; None: at the path itself
     other_provider: str | None = None  # that the offsets record, where it is none of Spark's
 
     @property
@@ -119,7 +117,6 @@ def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
         changes_from=first,
         options=_options(unit, chosen.moment.batch, first),
         confs=confs_for(ReadingFacts(unit, chosen.recorded, mount is not None, spark)),
-        location=spark_uri(uri) if mount is None else mount.path,
         mount=mount,
         other_provider=None if provider is None or is_known_provider(provider) else provider,
     )

@@ -215,10 +215,18 @@ def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:
 def _verify_files(
     uri: str, options: Mapping[str, str], needed: Needed, jobs: int, engine: Runner | None, watcher: Watcher | None
 ) -> Verified:
+    """Check each file, one after the other, or side by side in processes, as they are done.
+
+    Raises CkptError where a process ends before its work is done.
+    """
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
-    for file, outcome in _check_files(uri, options, needed.files, jobs, engine):
+    files: Sequence[NeededFile] = needed.files
+    count = 1 if is_in_memory(uri) else min(jobs, total // _WORTH_A_PROCESS + 1)
+    if count > 1:
+        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
+    for file, outcome in (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files):
         if isinstance(outcome, Verdict):
             wrong[file.path] = outcome
         elif outcome is not None:
@@ -227,19 +235,6 @@ def _verify_files(
         if watcher is not None:
             watcher(done, total)
     return needed.ends.with_all(Verified(wrong, set(unknown), reasons=unknown))
-
-
-def _check_files(
-    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, engine: Runner | None = None
-) -> Iterator[tuple[NeededFile, FileOutcome]]:
-    """Check each file, one after the other, or side by side in processes; outcomes come as files are done.
-
-    Raises CkptError where a process ends before its work is done.
-    """
-    count = min(jobs, sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1)
-    if count > 1:
-        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
-    return (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files)
 
 
 def _open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:
