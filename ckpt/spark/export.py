@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -87,38 +87,35 @@ class Staged:
             if self._replaces:
                 check_target(target, files.list_names(self._place))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:
+            self.give_up()
+
     def finish(self, texts: Mapping[str, str]) -> None:
         """Put the whole folder in its place, with small files that say so: path below it, and text.
 
         Where renaming is copying these are written last, so that nothing has them that is not whole.
         """
-        with translate_failures(f"putting {self._place} in its place"):
+        with translate_failures(f"putting {self._place} in its place"), ExitStack() as undo:
             if self._at_once:
                 self._write(self.path, texts)
-            if not self._replaces:
-                if self._files.exists(self._place):  # a rename would move the folder into it
-                    raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
-                self._swap(texts)
-                return
             old = f"{self.path}-old"
-            self._files.rename(self._place, old)
-            try:
-                self._swap(texts)
-            except BaseException:
-                self._files.rename(old, self._place)
-                raise
-            self._files.remove(old)
-
-    def _swap(self, texts: Mapping[str, str]) -> None:
-        """Rename the folder to its place, which is free; leave that free where it fails."""
-        try:
+            if self._replaces:
+                self._files.rename(self._place, old)
+                undo.callback(self._files.rename, old, self._place)
+            elif self._files.exists(self._place):  # a rename would move the folder into it
+                raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
+            if not self._at_once:
+                undo.callback(self._files.remove, self._place)  # a copy that was cut short
             self._files.rename(self.path, self._place)
             if not self._at_once:
                 self._write(self._place, texts)
-        except BaseException:
-            if not self._at_once:
-                self._files.remove(self._place)  # a copy that was cut short
-            raise
+            undo.pop_all()
+            if self._replaces:
+                self._files.remove(old)
 
     def _write(self, folder: str, texts: Mapping[str, str]) -> None:
         for path, text in texts.items():
@@ -169,9 +166,7 @@ def write_exports(spark: SparkSession, plan: ExportPlan, watcher: Watcher | None
         written, manifest = writing.write(*states[0], target.name, Mode.OVERWRITE)
         files.write(f"{target.name}/{MANIFEST}", manifest)
         return (written,)
-    staged = Staged(files, target)
-    with ExitStack() as undo:
-        undo.callback(staged.give_up)
+    with Staged(files, target) as staged:
         done, texts = [], {}
         for frame, part in states:
             inside = f"{part.reading.unit.folder}/" if request.all_units else ""
@@ -180,7 +175,6 @@ def write_exports(spark: SparkSession, plan: ExportPlan, watcher: Watcher | None
         if request.all_units:
             texts[MANIFEST] = manifest_text(make_manifest_of_all(done, kind=target.format, spark=spark.version))
         staged.finish(texts)
-        undo.pop_all()
     return tuple(done)
 
 
@@ -278,9 +272,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
             raise UsageError.of(
                 "{--to} {folder}: it already exists and is not changed: name a new folder", folder=folder
             )
-    staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
-    with ExitStack() as undo:
-        undo.callback(staged.give_up)
+    with Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE)) as staged:
         doing, path = f"writing the initial state of operator {plan.shape.operator}", f"{staged.path}/{INITIAL_STATE}"
         frame = read_initial_frame(spark, plan.initial)
         keys = write_counted(spark, frame, doing, watcher, lambda writer: writer.format(plan.format).save(path))
@@ -293,5 +285,4 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
         staged.finish(code)
         for name in code:
             files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
-        undo.pop_all()
     return keys

@@ -126,13 +126,7 @@ class LocalStorage(Root):
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """One after the other: a local disk gains nothing from threads."""
-        answers: list[bytes | StorageError] = []
-        for request in requests:
-            try:
-                answers.append(self._answer(request))
-            except StorageError as error:
-                answers.append(error)
-        return answers
+        return [self._answer(request) for request in requests]
 
     def _is_repeated(self, path: str, times: Counter[tuple[int, int]]) -> bool:
         """Tell whether a folder behind symbolic links was reached too often: links to folders of links multiply."""
@@ -201,7 +195,7 @@ class LocalStorage(Root):
         elif entry.is_symlink() and self._leads_out(f"{path}/{entry.name}"):
             odd[entry.name] = Oddity.OUTSIDE
 
-    def _answer(self, request: ReadRequest) -> bytes:
+    def _answer(self, request: ReadRequest) -> bytes | StorageError:
         """Read what one request asks for; only ordinary files are read."""
         path, offset, length = request
         try:
@@ -214,8 +208,10 @@ class LocalStorage(Root):
                 return _pread(handle, offset, length, status.st_size)
             finally:
                 os.close(handle)
+        except StorageError as error:
+            return error
         except OSError as error:
-            raise self._explain_error(error, path) from None
+            return self._explain_error(error, path)
 
     def _open(self, path: str) -> int:
         """Open a file; only a link that stays below the root is followed. Raises StorageError, OSError."""

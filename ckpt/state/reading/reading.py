@@ -104,14 +104,13 @@ def plan_readings(
             raise CkptError(BOOK.text("read_newer_spark", uri=uri, part=unit.label, **versions))
         if first is not None:
             _check_changes(uri, unit, first, chosen.moment.batch)
-    return tuple(_plan(chosen, unit, spark) for unit in chosen.units)
+    return tuple(_plan(chosen, unit, first, spark) for unit in chosen.units)
 
 
-def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
-    uri, first = chosen.checkpoint.uri, find_batch(chosen.checkpoint, chosen.question.changes_from)
+def _plan(chosen: "ChosenState", unit: StateUnit, first: int | None, spark: Spark) -> Reading:
     mount, provider = mount_for(chosen.checkpoint, unit, chosen.storage.read), chosen.recorded.get(PROVIDER_CLASS)
     return Reading(
-        checkpoint=uri,
+        checkpoint=chosen.checkpoint.uri,
         unit=unit,
         moment=chosen.moment,
         changes_from=first,
@@ -183,7 +182,8 @@ def choose(
         stated = read_stated_schemas(stated) if isinstance(stated, str) else stated
         checkpoint = with_stated_schemas(checkpoint, stated)
         question = replace(question, wanted=replace(question.wanted, schema=stated))
-    if question.all_units and question.wanted.is_everything and not what_is_left:
+    everything = replace(question.wanted, schema=None) == RequestedPart()
+    if question.all_units and everything and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     how = {"damaged": question.lost is not None, "only_count": question.only_count}

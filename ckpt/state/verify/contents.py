@@ -7,7 +7,7 @@ than comparing bytes. What ckpt cannot decode is left out.
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
@@ -52,17 +52,11 @@ _LARGEST = 64 << 20  # bytes of a file that is decompressed for that, and of wha
 _ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, whatever its schema says
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The facts that rows show."""
+def check_contents(chosen: ChosenState, runner: Runner) -> tuple[tuple[FileDamage, ...], int, int]:
+    """Find what is wrong with rows. Never raises for what is in them.
 
-    damages: tuple[FileDamage, ...]
-    compared: int  # partitions of which all rows were decoded, as far as ckpt can
-    partitions: int
-
-
-def check_contents(chosen: ChosenState, runner: Runner) -> Contents:
-    """Find what is wrong with rows. Never raises for what is in them."""
+    Also how many partitions there are of which all rows were decoded, as far as ckpt can, and how many in all.
+    """
     tasks: list[tuple[int, int]] = []
     partitions = 0
     left = MOST_BYTES
@@ -76,7 +70,7 @@ def check_contents(chosen: ChosenState, runner: Runner) -> Contents:
                 left -= size
                 tasks.append((operator.id, partition))
     damages = [damages for _, damages in runner.run(_open_contents, chosen, tasks, ordered=True)]
-    return Contents(tuple(chain.from_iterable(damages)), len(damages), partitions)
+    return tuple(chain.from_iterable(damages)), len(damages), partitions
 
 
 def _open_contents(chosen: ChosenState) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:

@@ -172,8 +172,8 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     except CkptError:
         every_byte = replace(state.every_byte, rows_unread=True)
         return replace(checkpoint, state=replace(state, every_byte=every_byte))
-    contents = check_contents(chosen, runner)
-    of_rows = tuple(_blame_schemas(state, contents.damages))
+    damages_of_rows, compared, partitions = check_contents(chosen, runner)
+    of_rows = tuple(_blame_schemas(state, damages_of_rows))
     every = (*of_rows, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
     damages = {damage.path: damage for damage in every}
     bad = () if chosen.moment.state_version != state.needed_version else of_rows
@@ -181,8 +181,8 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     every_byte = replace(
         state.every_byte,
         damages=tuple(damages[path] for path in sorted(damages)),
-        partitions=contents.partitions,
-        compared=contents.compared,
+        partitions=partitions,
+        compared=compared,
     )
     damages_of_load, in_files = (*state.damages, *loaded), every_byte.damages
     state = replace(state, every_byte=every_byte, damages=damages_of_load, damaged_files=in_files)
