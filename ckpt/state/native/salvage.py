@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.folders import find_operators
 from ckpt.errors import LeftToSpark, NotFound, TooLarge, Undecodable
 from ckpt.model import Operator, StateFileKind
@@ -65,7 +64,8 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
         )
         raise StateDamaged(f"{error}; or {scratch}: Spark writes the same schema") from None
     check_operators(newest.checkpoint)
-    batches = [*_list_batches(newest.checkpoint)]
+    offsets, commits = newest.checkpoint.offsets, newest.checkpoint.commits
+    batches = [batch for batch in reversed(commits.ids) if batch in offsets and (batch == 0 or batch - 1 in offsets)]
     if not batches:
         why = "no committed batch has both its own offsets and those of the batch before it"
         raise StateDamaged(f"{newest.checkpoint.uri}: {why}")
@@ -73,8 +73,7 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
     intact = set[str]()
     best: tuple[int, dict[tuple[int, int], str]] | None = None
     for batch in batches:
-        offsets, commits = oldest.checkpoint.offsets, oldest.checkpoint.commits
-        if offsets.readable(batch) is None or commits.readable(batch) is None:
+        if oldest.checkpoint.offsets.readable(batch) is None or oldest.checkpoint.commits.readable(batch) is None:
             continue
         chosen = oldest.as_of(batch)
         if best is not None:  # first what was lost at a newer batch
@@ -130,12 +129,6 @@ def find_lost(
         except (StateDamaged, Undecodable, NotFound) as error:
             lost[at] = str(error).removeprefix(f"{chosen.checkpoint.uri}: ")
     return lost
-
-
-def _list_batches(checkpoint: Checkpoint) -> Iterator[int]:
-    """Committed batches after which a new checkpoint can be started, newest first."""
-    offsets, commits = checkpoint.offsets, checkpoint.commits
-    yield from (i for i in reversed(commits.ids) if i in offsets and (i == 0 or i - 1 in offsets))
 
 
 def _list_partitions(chosen: ChosenState) -> Iterator[tuple[Operator, int]]:

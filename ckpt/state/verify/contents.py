@@ -27,13 +27,7 @@ from ckpt.settings import ROW_CHECKSUM, STRICT_DISTRIBUTION
 from ckpt.state.native.contradictions import FamilyRows, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
-from ckpt.state.native.store_files import (
-    StoreFiles,
-    UnitLayout,
-    find_store_files,
-    layout_of,
-    layouts_of,
-)
+from ckpt.state.native.store_files import StoreFiles, UnitLayout, find_store_files, layout_of, layouts_of
 from ckpt.state.native.timelines import find_foreign_snapshot
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import ChosenState
