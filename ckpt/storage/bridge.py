@@ -173,10 +173,8 @@ def _file_info(name: str, item: Mapping[str, Any]) -> FileInfo:
 def _ms(time: object) -> int | None:
     """A time as file systems give it, in ms since 1970 UTC; None for anything else."""
     if isinstance(time, str):
-        try:
+        with suppress(ValueError):
             time = datetime.fromisoformat(time)
-        except ValueError:
-            return None
     if isinstance(time, datetime):
         aware = time if time.tzinfo else time.replace(tzinfo=UTC)
         return int(aware.timestamp() * 1000)
