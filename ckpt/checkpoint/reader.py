@@ -220,8 +220,8 @@ def read_checkpoint(
     if not find_parts(top) or made_by_spark(storage, top) is False:
         _must_be_new(storage, top)
     with _without_collector():
-        look = storage.list_readable if look_only else storage.list_tree
-        checkpoint = _Reading(storage, look(), batches, fully_read, look_only=look_only).checkpoint()
+        listing = storage.list_tree(tolerant=look_only)
+        checkpoint = _Reading(storage, listing, batches, fully_read, look_only=look_only).checkpoint()
         if not look_only:
             refuse_links_out(checkpoint)
         for _ in range(_LOOKS):
@@ -229,7 +229,8 @@ def read_checkpoint(
             listed = [checkpoint.listing.in_folder(folder).keys() for folder in (OFFSETS, COMMITS)]
             if not _is_torn(checkpoint) or list(now) == listed:
                 return checkpoint
-            checkpoint = _Reading(storage, look(), batches, fully_read, look_only=look_only).checkpoint()
+            listing = storage.list_tree(tolerant=look_only)
+            checkpoint = _Reading(storage, listing, batches, fully_read, look_only=look_only).checkpoint()
     return replace(checkpoint, moving=True)
 
 

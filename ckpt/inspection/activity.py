@@ -52,7 +52,7 @@ def look_again(
 ) -> tuple[Listing, str | None]:
     """Look again after ``wait_s`` seconds; return the second look, and the first path that differs."""
     time.sleep(wait_s)
-    now = storage.list_readable()
+    now = storage.list_tree(tolerant=True)
     differing = {path for path, _ in set(_list_files(first_look, exempt)) ^ set(_list_files(now, exempt))}
     return now, min(differing, default=None)
 

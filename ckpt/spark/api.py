@@ -164,7 +164,7 @@ def _read(
     from ckpt.spark.export import shape_reading
 
     (reading,) = plan_readings(question, storage_options, find_pyspark_version())
-    return shape_reading(spark, reading, _check_shape(shape), partition_id=partition_id).frame
+    return shape_reading(spark, reading, _check_shape(shape), partition_id=partition_id)[0]
 
 
 def _read_without_spark(checkpoint: Location, **how: Any) -> Any:

@@ -25,7 +25,6 @@ from ckpt.state.export.request import (
     plan_export,
 )
 from ckpt.state.export.targets import Format, Mode, check_free, choose_target
-from ckpt.state.reading.initial import InitialPlan
 from ckpt.versions import NEWEST, Spark
 
 
@@ -73,8 +72,8 @@ def export_state(
     writes_delta = request.format is Format.DELTA and request.to is not None
     needs = (why or "reading state needs Spark", "delta" if writes_delta else "spark")
     plan = plan_export(request, storage_options, _find_spark_version(*needs, needed=not request.plan))
-    other = next((reading.other_provider for reading in plan.all_readings if reading.other_provider), None)
-    if other is not None and not request.plan:
+    other = plan.parts[0].reading.other_provider  # as that of all: it is recorded with the batch
+    if other and not request.plan:
         raise CkptError.of(
             "{checkpoint}: its offsets record the state store provider {other}, without which Spark's "
             "reader fails: use {--engine=}, which uses the layout of the files",
@@ -98,18 +97,11 @@ def _refuse_connect(why: Words) -> CkptError:
 
 
 def _run_with_spark(plan: ExportPlan, session: Session) -> tuple[ExportPart, ...]:
-    from ckpt.spark.export import shape_initial, shape_reading, write_exports
+    from ckpt.spark.export import write_exports
     from ckpt.spark.session import open_session
 
-    request = plan.request
-    with open_session(session, delta=request.format is Format.DELTA, table=plan.target.table) as spark:
-        states = [
-            shape_initial(spark, reading)
-            if isinstance(reading, InitialPlan)
-            else shape_reading(spark, reading, request.shape, partition_id=request.partition_id)
-            for reading in plan.readings
-        ]
-        return write_exports(spark, states, plan.target, session.watcher, apart=request.all_units)
+    with open_session(session, delta=plan.target.format is Format.DELTA, table=plan.target.table) as spark:
+        return write_exports(spark, plan, session.watcher)
 
 
 def migrate_transform_with_state(

@@ -3,10 +3,10 @@
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,9 +18,9 @@ from ckpt.spark.frames import flatten_columns, read_initial_frame, read_raw_fram
 from ckpt.spark.installed import SparkFailed, Watcher
 from ckpt.spark.jobs import translate_failures, write_counted
 from ckpt.state.export.manifest import make_manifest, make_manifest_of_all, manifest_text
-from ckpt.state.export.request import ExportPart
+from ckpt.state.export.request import ExportPart, ExportPlan
 from ckpt.state.export.targets import MANIFEST, ExportTarget, Format, Mode, check_target, check_types, folder_and_name
-from ckpt.state.reading.columns import Columns, Shape, columns_of, top_columns
+from ckpt.state.reading.columns import Shape, columns_of, top_columns
 from ckpt.state.reading.initial import InitialPlan
 from ckpt.state.reading.reading import Reading
 from ckpt.storage.locations import is_inside
@@ -87,38 +87,35 @@ class Staged:
             if self._replaces:
                 check_target(target, files.list_names(self._place))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:
+            self.give_up()
+
     def finish(self, texts: Mapping[str, str]) -> None:
         """Put the whole folder in its place, with small files that say so: path below it, and text.
 
         Where renaming is copying these are written last, so that nothing has them that is not whole.
         """
-        with translate_failures(f"putting {self._place} in its place"):
+        with translate_failures(f"putting {self._place} in its place"), ExitStack() as undo:
             if self._at_once:
                 self._write(self.path, texts)
-            if not self._replaces:
-                if self._files.exists(self._place):  # a rename would move the folder into it
-                    raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
-                self._swap(texts)
-                return
             old = f"{self.path}-old"
-            self._files.rename(self._place, old)
-            try:
-                self._swap(texts)
-            except BaseException:
-                self._files.rename(old, self._place)
-                raise
-            self._files.remove(old)
-
-    def _swap(self, texts: Mapping[str, str]) -> None:
-        """Rename the folder to its place, which is free; leave that free where it fails."""
-        try:
+            if self._replaces:
+                self._files.rename(self._place, old)
+                undo.callback(self._files.rename, old, self._place)
+            elif self._files.exists(self._place):  # a rename would move the folder into it
+                raise CkptError(f"{self._place} appeared while the export was being written, and is not changed")
+            if not self._at_once:
+                undo.callback(self._files.remove, self._place)  # a copy that was cut short
             self._files.rename(self.path, self._place)
             if not self._at_once:
                 self._write(self._place, texts)
-        except BaseException:
-            if not self._at_once:
-                self._files.remove(self._place)  # a copy that was cut short
-            raise
+            undo.pop_all()
+            if self._replaces:
+                self._files.remove(old)
 
     def _write(self, folder: str, texts: Mapping[str, str]) -> None:
         for path, text in texts.items():
@@ -137,86 +134,48 @@ class Staged:
                     return
 
 
-@dataclass(frozen=True, slots=True)
-class Shaped:
-    """A reading as a frame of the shape that was asked for."""
-
-    reading: Reading
-    shape: Shape
-    frame: DataFrame
-    columns: Columns | None  # None for the raw shape
-
-
-def shape_reading(spark: SparkSession, reading: Reading, shape: Shape, *, partition_id: bool = False) -> Shaped:
-    """A reading in a shape. Raises SparkFailed."""
+def shape_reading(
+    spark: SparkSession, reading: Reading | InitialPlan, shape: Shape, *, partition_id: bool = False
+) -> tuple[DataFrame, ExportPart]:
+    """A reading in the shape that was asked for: its frame, and what that has. Raises SparkFailed."""
+    if isinstance(reading, InitialPlan):
+        return read_initial_frame(spark, reading), ExportPart(reading.together, reading.columns)
     frame = read_raw_frame(spark, reading)
     if shape is Shape.RAW:
-        return Shaped(reading, shape, frame, None)
+        return frame, ExportPart(reading)
     columns = columns_of(reading.unit, schema_of(frame), partition_id=partition_id)
-    return Shaped(reading, shape, flatten_columns(frame, columns), columns)
+    return flatten_columns(frame, columns), ExportPart(reading, columns)
 
 
-def shape_initial(spark: SparkSession, plan: InitialPlan) -> Shaped:
-    """All state of an operator, one row for each grouping key. Raises SparkFailed."""
-    return Shaped(plan.together, Shape.INITIAL_STATE, read_initial_frame(spark, plan), plan.columns)
-
-
-def write_exports(
-    spark: SparkSession,
-    states: Sequence[Shaped],
-    target: ExportTarget,
-    watcher: Watcher | None = None,
-    *,
-    apart: bool = False,
-) -> tuple[ExportPart, ...]:
-    """Write one reading to a target, or any number to a folder each below it (``apart``); all of them or nothing.
+def write_exports(spark: SparkSession, plan: ExportPlan, watcher: Watcher | None = None) -> tuple[ExportPart, ...]:
+    """Write what was planned: one reading to a target, or all of them to a folder each below it; all or nothing.
 
     Raises UsageError where the target is there already or cannot hold a column, SparkFailed where Spark fails.
     """
-    for state in states:
-        columns = state.columns.kept if state.columns is not None else top_columns(schema_of(state.frame))
-        check_types(columns, target.format, state.shape)
+    request, target, writing = plan.request, plan.target, _Writing(spark, plan, watcher)
+    states = [
+        shape_reading(spark, reading, request.shape, partition_id=request.partition_id) for reading in plan.readings
+    ]
+    for frame, part in states:
+        columns = part.columns.kept if part.columns is not None else top_columns(schema_of(frame))
+        check_types(columns, target.format, request.shape)
     if target.table is not None:
-        (state,) = states
-        return (_write_table(spark, state, target.table, target, watcher),)
+        return (writing.write_table(*states[0], target.table),)
     files = Files(spark)
-    if not apart and _is_delta_table(files, target):  # overwritten in one commit of its log, which keeps the old data
-        rows = _write(spark, states[0], target, target.name, Mode.OVERWRITE, watcher)
-        files.write(f"{target.name}/{MANIFEST}", _write_manifest(spark, states[0], target, rows))
-        return (ExportPart(states[0].reading, states[0].columns, rows, target.name),)
-    staged = Staged(files, target)
-    with ExitStack() as undo:
-        undo.callback(staged.give_up)
+    if not request.all_units and _is_delta_table(files, target):  # one commit of its log, which keeps the old data
+        written, manifest = writing.write(*states[0], target.name, Mode.OVERWRITE)
+        files.write(f"{target.name}/{MANIFEST}", manifest)
+        return (written,)
+    with Staged(files, target) as staged:
         done, texts = [], {}
-        for state in states:
-            inside = f"{state.reading.unit.folder}/" if apart else ""
-            path = f"{staged.path}/{inside}".rstrip("/")
-            rows = _write(spark, state, target, path, Mode.ERROR, watcher)
-            done.append(ExportPart(state.reading, state.columns, rows, f"{target.name}/{inside}".rstrip("/")))
-            texts[f"{inside}{MANIFEST}"] = _write_manifest(spark, state, target, rows)
-        if apart:
+        for frame, part in states:
+            inside = f"{part.reading.unit.folder}/" if request.all_units else ""
+            written, texts[f"{inside}{MANIFEST}"] = writing.write(frame, part, f"{staged.path}/{inside}".rstrip("/"))
+            done.append(replace(written, place=f"{target.name}/{inside}".rstrip("/")))
+        if request.all_units:
             texts[MANIFEST] = manifest_text(make_manifest_of_all(done, kind=target.format, spark=spark.version))
         staged.finish(texts)
-        undo.pop_all()
     return tuple(done)
-
-
-def _write(
-    spark: SparkSession, state: Shaped, target: ExportTarget, name: str, mode: Mode, watcher: Watcher | None
-) -> int:
-    """Write a frame, and count its rows on the way: CSV begins with the names, Delta keeps the manifest."""
-    options: dict[str, str] = {}
-    if target.format is Format.CSV:
-        options["header"] = "true"
-    elif target.format is Format.DELTA:
-        options["userMetadata"] = json.dumps(_make_manifest(spark, state, target, None))
-        options |= {"overwriteSchema": "true"} if mode is Mode.OVERWRITE else {}
-
-    def save(writer: Any) -> None:
-        writer = writer.format(target.format).options(**options).mode(mode)
-        writer.save(name) if target.table is None else writer.saveAsTable(name)
-
-    return write_counted(spark, state.frame, f"exporting {state.reading.unit.label}", watcher, save)
 
 
 def _is_delta_table(files: Files, target: ExportTarget) -> bool:
@@ -225,57 +184,78 @@ def _is_delta_table(files: Files, target: ExportTarget) -> bool:
         return overwrites and files.exists(f"{target.name}/_delta_log")
 
 
-def _write_table(
-    spark: SparkSession, state: Shaped, name: str, target: ExportTarget, watcher: Watcher | None
-) -> ExportPart:
-    """Write a table of the session's catalog; an existing one stays until the new one is complete."""
-    with translate_failures(f"looking for {name}"):
-        there = spark.catalog.tableExists(name)
-        schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
-        home = spark.catalog.getDatabase(schema).locationUri
-    if is_inside(home, state.reading.checkpoint):
-        raise UsageError.of(
-            "{--table} {name} would be in the checkpoint, in {home}: ckpt never exports into a checkpoint",
-            name=name,
-            home=home,
-        )
-    if there and target.mode is Mode.ERROR:
-        raise UsageError.of("{--table} {name} already exists: {--mode=overwrite} replaces it", name=name)
-    aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it first
-    written = _choose_name_beside(name) if aside else name
-    # not every catalog can replace what is not there: Delta's refuses it for tables of other formats
-    mode = Mode.OVERWRITE if there and not aside else Mode.ERROR
-    with translate_failures(f"exporting {state.reading.unit.label}"):
-        try:
-            rows = _write(spark, state, target, written, mode, watcher)
-            for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
-                manifest = _write_manifest(spark, state, target, rows)
-                Files(spark).write(f"{row['data_type']}/{MANIFEST}", manifest)
-            if aside:
-                spark.sql(f"DROP TABLE {name}")
-        except BaseException:
-            if aside:
-                spark.sql(f"DROP TABLE IF EXISTS {written}")
-            raise
-    if aside:
-        with translate_failures(f"renaming {written}, which is complete, to {name}"):
-            spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
-    return ExportPart(state.reading, state.columns, rows, name)
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """An export that is being written."""
+
+    spark: SparkSession
+    plan: ExportPlan
+    watcher: Watcher | None
+
+    def write(self, frame: DataFrame, part: ExportPart, name: str, mode: Mode = Mode.ERROR) -> tuple[ExportPart, str]:
+        """Write a frame, count its rows on the way, and make its manifest.
+
+        CSV begins with the names, Delta keeps the manifest.
+        """
+        target, options = self.plan.target, dict[str, str]()
+        if target.format is Format.CSV:
+            options["header"] = "true"
+        elif target.format is Format.DELTA:
+            options["userMetadata"] = json.dumps(self._make_manifest(frame, part))
+            options |= {"overwriteSchema": "true"} if mode is Mode.OVERWRITE else {}
+
+        def save(writer: Any) -> None:
+            writer = writer.format(target.format).options(**options).mode(mode)
+            writer.save(name) if target.table is None else writer.saveAsTable(name)
+
+        rows = write_counted(self.spark, frame, f"exporting {part.reading.unit.label}", self.watcher, save)
+        written = replace(part, rows=rows, place=name)
+        return written, manifest_text(self._make_manifest(frame, written))
+
+    def _make_manifest(self, frame: DataFrame, part: ExportPart) -> dict[str, Any]:
+        kind, shape = self.plan.target.format, self.plan.request.shape
+        return make_manifest(part, shape, schema=schema_of(frame), kind=kind, spark=self.spark.version)
+
+    def write_table(self, frame: DataFrame, part: ExportPart, name: str) -> ExportPart:
+        """Write a table of the session's catalog; an existing one stays until the new one is complete."""
+        spark, target = self.spark, self.plan.target
+        with translate_failures(f"looking for {name}"):
+            there = spark.catalog.tableExists(name)
+            schema = name.rpartition(".")[0] or spark.catalog.currentDatabase()
+            home = spark.catalog.getDatabase(schema).locationUri
+        if is_inside(home, part.reading.checkpoint):
+            raise UsageError.of(
+                "{--table} {name} would be in the checkpoint, in {home}: ckpt never exports into a checkpoint",
+                name=name,
+                home=home,
+            )
+        if there and target.mode is Mode.ERROR:
+            raise UsageError.of("{--table} {name} already exists: {--mode=overwrite} replaces it", name=name)
+        aside = there and target.format is not Format.DELTA  # Delta replaces a table in one commit, others drop it
+        written = _choose_name_beside(name) if aside else name
+        # not every catalog can replace what is not there: Delta's refuses it for tables of other formats
+        mode = Mode.OVERWRITE if there and not aside else Mode.ERROR
+        with translate_failures(f"exporting {part.reading.unit.label}"):
+            try:
+                done, manifest = self.write(frame, part, written, mode)
+                for row in spark.sql(f"DESCRIBE TABLE EXTENDED {written}").where("col_name = 'Location'").collect():
+                    Files(spark).write(f"{row['data_type']}/{MANIFEST}", manifest)
+                if aside:
+                    spark.sql(f"DROP TABLE {name}")
+            except BaseException:
+                if aside:
+                    spark.sql(f"DROP TABLE IF EXISTS {written}")
+                raise
+        if aside:
+            with translate_failures(f"renaming {written}, which is complete, to {name}"):
+                spark.sql(f"ALTER TABLE {written} RENAME TO {name}")
+        return replace(done, place=name)
 
 
 def _choose_name_beside(name: str) -> str:
     """A name for a table that is to take the place of another: in the same schema, and not taken."""
     quote = "`" if name.endswith("`") else ""
     return f"{name.removesuffix('`')}_ckpt_{uuid.uuid4().hex[:12]}{quote}"
-
-
-def _write_manifest(spark: SparkSession, state: Shaped, target: ExportTarget, rows: int) -> str:
-    return manifest_text(_make_manifest(spark, state, target, rows))
-
-
-def _make_manifest(spark: SparkSession, state: Shaped, target: ExportTarget, rows: int | None) -> dict[str, Any]:
-    part, schema = ExportPart(state.reading, state.columns, rows), schema_of(state.frame)
-    return make_manifest(part, state.shape, schema=schema, kind=target.format, spark=spark.version)
 
 
 def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watcher: Watcher | None = None) -> int:
@@ -292,9 +272,7 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
             raise UsageError.of(
                 "{--to} {folder}: it already exists and is not changed: name a new folder", folder=folder
             )
-    staged = Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE))
-    with ExitStack() as undo:
-        undo.callback(staged.give_up)
+    with Staged(files, ExportTarget(folder, None, plan.format, Mode.OVERWRITE)) as staged:
         doing, path = f"writing the initial state of operator {plan.shape.operator}", f"{staged.path}/{INITIAL_STATE}"
         frame = read_initial_frame(spark, plan.initial)
         keys = write_counted(spark, frame, doing, watcher, lambda writer: writer.format(plan.format).save(path))
@@ -307,5 +285,4 @@ def write_transform(spark: SparkSession, plan: TransformPlan, folder: str, watch
         staged.finish(code)
         for name in code:
             files.remove(f"{folder}/.{name}.crc")  # Hadoop's checksum would be wrong once the file is edited
-        undo.pop_all()
     return keys

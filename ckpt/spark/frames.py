@@ -20,6 +20,7 @@ from ckpt.state.reading.initial import InitialColumn, InitialPlan
 from ckpt.state.reading.mount import ROOT, VIEW, Mount
 from ckpt.state.reading.reading import Reading
 from ckpt.state.reading.units import StateUnit, UnitKind
+from ckpt.storage.locations import spark_uri
 
 _UNORDERED = frozenset({"map", "variant", "interval"})
 
@@ -34,7 +35,7 @@ def read_raw_frame(spark: SparkSession, reading: Reading) -> DataFrame:
     own = clone_session(spark)
     for conf in reading.confs:
         own.conf.set(conf.name, conf.value)
-    location = reading.location if reading.mount is None else _mount_checkpoint(own, reading.mount)
+    location = spark_uri(reading.checkpoint) if reading.mount is None else _mount_checkpoint(own, reading.mount)
     with translate_failures(
         f"reading the state of {reading.checkpoint} ({reading.unit.label}, batch {reading.moment.batch})"
     ):

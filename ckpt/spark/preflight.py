@@ -94,13 +94,22 @@ def plan_start(
 
 
 def ask_readers(frame: DataFrame, output_mode: str, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
-    """Ask the sources with the options of the frame's readers; None where nothing can be asked.
+    """Ask the sources with the options of the frame's readers, as far as the query reads what the checkpoint did.
 
+    None where nothing can be asked.
     Raises SourceError, and UsageError where its session is one of Spark Connect, which shows no options.
     """
     if is_connect(frame.sparkSession):
         raise ConnectSession(_NO_OPTIONS)
-    return _ask_sources(Planner(frame, output_mode, recorded_settings_of(checkpoint)), checkpoint)
+    planner = Planner(frame, output_mode, recorded_settings_of(checkpoint))
+    kinds = map(live_kind_of, history.sources(checkpoint))
+    readers = {
+        index: (planner.read_options(leaf), kind.option.lower())
+        for index, (leaf, kind) in enumerate(zip(planner.leaves, kinds, strict=False))
+        if kind is not None and kind.asked_for_query
+    }
+    named = {index: options for index, (options, option) in readers.items() if option in options}
+    return ask_sources(checkpoint, named) if named or not readers else None
 
 
 def _describe(planner: Planner, spark: Spark) -> QueryDescription:
@@ -252,18 +261,6 @@ def _make_scratch_folder(batch: int) -> Iterator[Path]:
         (folder / OFFSETS).mkdir()
         (folder / OFFSETS / str(batch)).write_text("v1")
         yield folder
-
-
-def _ask_sources(planner: Planner, checkpoint: Checkpoint) -> tuple[LiveSource, ...] | None:
-    """Ask the sources, as far as the query reads what the checkpoint did; None where nothing can be asked."""
-    kinds = map(live_kind_of, history.sources(checkpoint))
-    readers = {
-        index: (planner.read_options(leaf), kind.option.lower())
-        for index, (leaf, kind) in enumerate(zip(planner.leaves, kinds, strict=False))
-        if kind is not None and kind.asked_for_query
-    }
-    named = {index: options for index, (options, option) in readers.items() if option in options}
-    return ask_sources(checkpoint, named) if named or not readers else None
 
 
 def _find_version(frame: DataFrame) -> Spark:

@@ -6,7 +6,7 @@ joins, empty buffers of aggregate functions) is asked of the plan's objects.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -107,7 +107,9 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
     try:
         parsed = json.loads(plan.toJSON())
         clock, policy, wraps = planner.reads_clock, planner.parses_times, planner.session[ANSI].lower() == "false"
+        nodes = []
         for fields, node in zip(parsed, objects, strict=True):
+            nodes.append(_Node(str(fields["class"]).rpartition(".")[2], fields, node))
             if fields.get("projections", ()) is None:
                 fields["projections"] = _read_projections(node)
             _fill_options(fields, node)
@@ -118,11 +120,10 @@ def read_signature(plan: Any, sources: int, planner: Planner) -> Signature:
                     hide_time(expression)
                 if policy and expression.get("timeZoneId"):
                     expression["timeParserPolicy"] = policy
-        root = _build(iter(zip(parsed, objects, strict=True)))
-        if reader.count_streams(root) != sources:
+        if sum(node.kind == "StreamingRelationExec" for node in nodes) != sources:
             raise ValueError("another number of sources")
-        reader.find_names(root)
-        reader.read(root)
+        reader.find_names(nodes)
+        reader.read(_build(iter(nodes)))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration, Py4JError, RecursionError):
         writers = filter(planner.state_writer.isInstance, objects)
         return Signature({_find_id(node): description.DescribedOperator(node.shortName()) for node in writers}, None)
@@ -150,10 +151,10 @@ def _walk(plan: Any) -> Iterator[Any]:
     yield from _walk_all(plan.children())
 
 
-def _build(parsed: Iterator[tuple[Mapping[str, Any], Any]]) -> _Node:
-    fields, java = next(parsed)
-    node = _Node(str(fields["class"]).rpartition(".")[2], fields, java)
-    node.children = [_build(parsed) for _ in range(fields["num-children"])]
+def _build(nodes: Iterator[_Node]) -> _Node:
+    """Give nodes their children, which follow them; returns the first."""
+    node = next(nodes)
+    node.children = [_build(nodes) for _ in range(node.fields["num-children"])]
     return node
 
 
@@ -170,17 +171,12 @@ class _Reader:
         self._streams = 0
         self._names: dict[int, str] = {}
 
-    def count_streams(self, node: _Node) -> int:
-        own = node.kind == "StreamingRelationExec"
-        return own + sum(map(self.count_streams, node.children))
-
-    def find_names(self, node: _Node) -> None:
+    def find_names(self, nodes: Iterable[_Node]) -> None:
         """Note the names of result columns that are an aggregate, by the id of its result."""
-        for nodes in node.fields.get("resultExpressions") or () if node.kind.endswith("AggregateExec") else ():
-            if [each["class"].rpartition(".")[2] for each in nodes] == ["Alias", "AttributeReference"]:
-                self._names[id_of(nodes[1:])] = str(nodes[0]["name"])
-        for child in node.children:
-            self.find_names(child)
+        for node in nodes:
+            for each in node.fields.get("resultExpressions") or () if node.kind.endswith("AggregateExec") else ():
+                if [part["class"].rpartition(".")[2] for part in each] == ["Alias", "AttributeReference"]:
+                    self._names[id_of(each[1:])] = str(each[0]["name"])
 
     def read(self, node: _Node) -> _Rows:
         inputs = [self.read(child) for child in node.children]

@@ -83,6 +83,10 @@ class ReadRequest(NamedTuple):
     offset: int = 0
     length: int | None = None
 
+    def cut(self, data: bytes) -> bytes:
+        """Return this range of the bytes of a whole file."""
+        return data[self.offset :] if self.length is None else data[self.offset : self.offset + self.length]
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Listing:
@@ -186,15 +190,12 @@ class Storage(Protocol):
         Raises NotFound where nothing is there, StorageError where it is a file or cannot be listed.
         """
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         """The whole tree, in as few calls as the storage allows.
 
-        What vanishes meanwhile is left out. Raises as ``list_level`` does; the text names the folder.
+        What vanishes meanwhile is left out. Raises as ``list_level`` does; the text names the folder. If this is
+        ``tolerant``, folders that the storage refuses to list are data (``refused``).
         """
-
-    def list_readable(self) -> Listing:
-        """The tree as ``list_tree`` gives it; folders that the storage refuses to list are data (``refused``)."""
-        return self.list_tree()
 
     def read(self, path: str) -> bytes:
         """A whole file. Raises NotFound, or StorageError where it cannot be read."""

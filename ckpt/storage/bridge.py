@@ -136,20 +136,18 @@ def open_fsspec(uri: str, shown: str, options: Mapping[str, str]) -> FsspecBacke
     """The fsspec file system that a URI names; ``shown`` is how messages name it.
 
     ``options`` are arguments of the file system's constructor, as text. Raises UsageError for an unknown scheme or
-    option, StorageError where the package for the scheme is not installed.
+    option, ImportError where the package for the scheme is not installed.
     """
     scheme = uri.partition("://")[0]
     try:
         kind = fsspec.get_filesystem_class(scheme)
     except ValueError:
         raise UsageError(f"ckpt and fsspec do not know {scheme}://: check the URI") from None
-    except ImportError as error:
-        raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
     values = convert_options(scheme, options, _arguments(kind))
     try:
         file_system, root = url_to_fs(uri, skip_instance_cache=True, **values)
-    except ImportError as error:
-        raise StorageError(f"{shown} needs a package that is not installed: {shorten_error(error)}") from error
+    except ImportError:  # which the caller explains
+        raise
     except (TypeError, ValueError) as error:
         raise UsageError(f"{shown} cannot be opened with these options: {shorten_error(error)}") from error
     except Exception as error:  # each file system has exceptions of its own
@@ -175,10 +173,8 @@ def _file_info(name: str, item: Mapping[str, Any]) -> FileInfo:
 def _ms(time: object) -> int | None:
     """A time as file systems give it, in ms since 1970 UTC; None for anything else."""
     if isinstance(time, str):
-        try:
+        with suppress(ValueError):
             time = datetime.fromisoformat(time)
-        except ValueError:
-            return None
     if isinstance(time, datetime):
         aware = time if time.tzinfo else time.replace(tzinfo=UTC)
         return int(aware.timestamp() * 1000)

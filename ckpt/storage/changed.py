@@ -55,7 +55,7 @@ class ChangedStorage(Storage):
             raise NotFound(f"{path} does not exist: check the path")
         return Folder(self._listing.in_folder(path), frozenset(self._listing.subfolders(path)))
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         """The whole tree."""
         return self._listing
 
@@ -66,7 +66,9 @@ class ChangedStorage(Storage):
             self._files.get(path, Elsewhere(self._storage, path, 0)) for path in (request.path for request in wanted)
         ]
         answers: list[bytes | StorageError] = [
-            _cut(request, content) if not isinstance(content, Elsewhere) else b""
+            request.cut(content)
+            if isinstance(content, bytes)
+            else NotFound(f"{request.path} does not exist: this plan removes it")
             for request, content in zip(wanted, contents, strict=True)
         ]
         others = [(number, file) for number, file in enumerate(contents) if isinstance(file, Elsewhere)]
@@ -76,13 +78,6 @@ class ChangedStorage(Storage):
             for (number, _), answer in zip(own, read, strict=True):
                 answers[number] = answer
         return answers
-
-
-def _cut(request: ReadRequest, data: bytes | None) -> bytes | StorageError:
-    if data is None:
-        return NotFound(f"{request.path} does not exist: this plan removes it")
-    end = None if request.length is None else request.offset + request.length
-    return data[request.offset : end]
 
 
 def _change_listing(listing: Listing, files: Mapping[str, Content], *, empty_folders: bool) -> Listing:

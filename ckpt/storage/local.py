@@ -88,14 +88,8 @@ class LocalStorage(Root):
         files, folders, _, links = self._scan(path, {})
         return Folder(files, frozenset(folders), frozenset(links))
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         """The whole tree, one ``scandir`` for each folder and one ``stat`` for each file."""
-        return self._list(tolerant=False)
-
-    def list_readable(self) -> Listing:
-        return self._list(tolerant=True)
-
-    def _list(self, *, tolerant: bool) -> Listing:
         tree: dict[str, dict[str, FileInfo]] = {}
         refused: dict[str, str] = {}
         changed: dict[str, int] = {}
@@ -132,13 +126,7 @@ class LocalStorage(Root):
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
         """One after the other: a local disk gains nothing from threads."""
-        answers: list[bytes | StorageError] = []
-        for request in requests:
-            try:
-                answers.append(self._answer(request))
-            except StorageError as error:
-                answers.append(error)
-        return answers
+        return [self._answer(request) for request in requests]
 
     def _is_repeated(self, path: str, times: Counter[tuple[int, int]]) -> bool:
         """Tell whether a folder behind symbolic links was reached too often: links to folders of links multiply."""
@@ -207,7 +195,7 @@ class LocalStorage(Root):
         elif entry.is_symlink() and self._leads_out(f"{path}/{entry.name}"):
             odd[entry.name] = Oddity.OUTSIDE
 
-    def _answer(self, request: ReadRequest) -> bytes:
+    def _answer(self, request: ReadRequest) -> bytes | StorageError:
         """Read what one request asks for; only ordinary files are read."""
         path, offset, length = request
         try:
@@ -220,8 +208,10 @@ class LocalStorage(Root):
                 return _pread(handle, offset, length, status.st_size)
             finally:
                 os.close(handle)
+        except StorageError as error:
+            return error
         except OSError as error:
-            raise self._explain_error(error, path) from None
+            return self._explain_error(error, path)
 
     def _open(self, path: str) -> int:
         """Open a file; only a link that stays below the root is followed. Raises StorageError, OSError."""

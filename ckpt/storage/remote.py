@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from threading import BoundedSemaphore, Thread
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -167,20 +166,14 @@ class RemoteStorage(RemoteFolder, Root):
                 f"{self._root} cannot be reached: check the host and the network (no answer in {PATIENCE} s)"
             ) from error
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         """The whole tree: page by page where the storage lists recursively, else folder by folder."""
-        return self._list(None)
-
-    def list_readable(self) -> Listing:
-        return self._list({})
-
-    def _list(self, refused: dict[str, str] | None) -> Listing:
-        """The whole tree; folders that are refused are recorded where there is something to do so in, else raised."""
+        refused: dict[str, str] = {}
         with self._explain_errors(""), _turns.semaphore:
             entries = self._backend.everything()
             if entries is not None:
                 return _make_listing(entries)
-        return replace(_make_listing(self._walk(refused)), refused=refused or {})
+        return replace(_make_listing(self._walk(refused, tolerant=tolerant)), refused=refused)
 
     def read_many(self, requests: Iterable[ReadRequest]) -> list[bytes | StorageError]:
 
@@ -198,21 +191,21 @@ class RemoteStorage(RemoteFolder, Root):
         with self._explain_errors(folder), _turns.semaphore:
             return list(self._backend.level(folder))
 
-    def _list_folder_if_there(self, folder: str, refused: dict[str, str] | None) -> list[ListedItem]:
-        """A level of a folder that was listed a moment ago and may have vanished since."""
-        try:
-            return self._list_folder(folder)
-        except NotFound:
-            return []
-        except StorageError as error:
-            if refused is None:
-                raise
-            refused[folder] = str(error)
-            return []
+    def _walk(self, refused: dict[str, str], *, tolerant: bool) -> Iterator[ListedItem]:
+        """List folder by folder; all folders of the same depth at once. What is refused is recorded, or else raised."""
 
-    def _walk(self, refused: dict[str, str] | None) -> Iterator[ListedItem]:
-        """List folder by folder; all folders of the same depth at once."""
-        look, level = partial(self._list_folder_if_there, refused=refused), self._list_folder("")
+        def look(folder: str) -> list[ListedItem]:
+            try:
+                return self._list_folder(folder)
+            except NotFound:  # it was listed a moment ago, and has vanished since
+                return []
+            except StorageError as error:
+                if not tolerant:
+                    raise
+                refused[folder] = str(error)
+                return []
+
+        level = self._list_folder("")
         while level:
             yield from level
             folders = [entry.path for entry in level if entry.file is None]

@@ -4,10 +4,10 @@ Remote paths are used literally, as Hadoop and the vendors' own tools do. With `
 trailing ``?key=value&…`` gives options, as in pyarrow's URIs.
 """
 
-import importlib.util
 import os
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -109,7 +109,7 @@ def _open_backend(remote: Remote, options: Mapping[str, str]) -> "Backend":
         return _open_object_store(remote, options)
     if remote.family == SchemeFamily.HDFS:
         return _open_hdfs(remote, options)
-    if not _is_installed("fsspec"):
+    if find_spec("fsspec") is None:
         raise UsageError(f"ckpt itself does not know {remote.scheme}://: check it, or pip install fsspec")
     from ckpt.storage.bridge import open_fsspec
 
@@ -135,7 +135,7 @@ def _open_object_store(remote: Remote, options: Mapping[str, str]) -> "Backend":
 
 def _open_hdfs(remote: Remote, options: Mapping[str, str]) -> "Backend":
     """HDFS without a JVM where hdfs-native is installed, else through the Hadoop of this machine."""
-    if _is_installed("hdfs_native"):
+    if find_spec("hdfs_native") is not None:
         from ckpt.storage.hdfs import HdfsBackend
 
         if remote.user:
@@ -154,7 +154,3 @@ def _open_hdfs(remote: Remote, options: Mapping[str, str]) -> "Backend":
             cure = f"{install_command('hdfs')}, which needs no Hadoop"
             raise StorageError(f"{remote.shown} cannot be opened by Hadoop ({shorten_error(error)}): {cure}") from error
     raise StorageError(f"{remote.shown} needs another package: {install_command('hdfs')}")
-
-
-def _is_installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None

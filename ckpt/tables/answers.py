@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -78,15 +79,11 @@ def write_parquet(connection: Any, relation: Any, path: str) -> None:
     import pyarrow.parquet as pq  # a table needs none of it
 
     names = [column.name for column in _list_columns(relation)]
-    writer: Any = None
-    try:
-        for batch in read_results(connection, relation, even_empty=True):
-            named = batch.rename_columns(names)
-            writer = writer or pq.ParquetWriter(path, named.schema)
-            writer.write_batch(named)
-    finally:
-        if writer is not None:
-            writer.close()
+    batches = (batch.rename_columns(names) for batch in read_results(connection, relation, even_empty=True))
+    first = next(batches)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        for batch in chain((first,), batches):
+            writer.write_batch(batch)
 
 
 def _list_columns(relation: Any) -> tuple[AnswerColumn, ...]:

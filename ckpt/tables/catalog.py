@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -38,7 +39,7 @@ class _WithoutState(Storage):
         """List one folder."""
         return self._root.list_level(path)
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         """List the logs, folder by folder; behind links the whole tree is listed, which says where they lead."""
         top = self._root.list_level()
         if top.links:
@@ -209,15 +210,11 @@ def find_equalities(condition: Any, schema: Any) -> dict[str, Any]:
 
     Whole numbers and texts only: others are compared by DuckDB alone.
     """
-    if condition is None:
-        return {}
-    text, equal = str(condition), dict[str, Any]()
-    try:
+    text, equal = str(condition), dict[str, Any]()  # of no condition a text that is none
+    with suppress(ValueError, KeyError, RecursionError, pa.ArrowException):
         built, end = _build(text, 0, schema, equal)
         if end == len(text) and built.equals(condition):
             return equal
-    except (ValueError, KeyError, RecursionError, pa.ArrowException):
-        pass
     return {}
 
 

@@ -29,7 +29,7 @@ _STATE = f"""CREATE MACRO state(checkpoint, {", ".join(f"{name} := NULL" for nam
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALYZE\s+)?(?:\(\s*(?:ANALYZE|FORMAT)\b[^()]*\)\s*)?", re.IGNORECASE)
 _ONLY = "one statement at a time: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"
 
-_Wanted = tuple[str | None, int | None, str | None, int | None, str | None, str | None, bool | None]
+_Wanted = tuple[str | None, int | None, RequestedPart]  # a checkpoint, a batch, and the part of its state
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Session:
         timers: bool | None,
     ) -> str:
         """Name the view of a state: DuckDB asks while it plans a statement, before there may be one."""
-        wanted = checkpoint, operator, store, batch, side, variable, timers
+        wanted = checkpoint, batch, RequestedPart(operator, store, side, variable, bool(timers))
         return self.states.setdefault(wanted, f"ckpt_state_{len(self.states)}")
 
     def forget_missing(self) -> None:
@@ -61,10 +61,9 @@ class _Session:
     def register_states(self, connection: Any) -> bool:
         """Open what was named and is not there yet; False where nothing was."""
         missing = {view: wanted for wanted, view in self.states.items() if view not in self.registered}
-        for view, (name, operator, store, batch, side, variable, timers) in missing.items():
+        for view, (name, batch, part) in missing.items():
             from ckpt.tables.state import StateTable  # needs the packages of ``native``, which no other table does
 
-            part = RequestedPart(operator, store, side, variable, bool(timers))
             try:
                 table = StateTable(self.catalog, self.catalog.find(name or ""), batch, part)
             except BaseException:

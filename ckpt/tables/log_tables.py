@@ -95,7 +95,7 @@ class TableDeclaration:
 def _fit(value: Any, kind: Any) -> Any:
     """A value that a column takes: no number beyond 64 bits, no time beyond the year 9999, no secret."""
     if isinstance(value, str):
-        return mask_secrets(_well_formed(value))
+        return mask_secrets(value.encode("utf-8", "replace").decode())  # a file of UTF-8 cannot have half a character
     if isinstance(value, tuple | list):
         return [_fit(item, kind.value_type) for item in value]
     if kind == _TIME:
@@ -103,11 +103,6 @@ def _fit(value: Any, kind: Any) -> Any:
     if kind in (_LONG, _INT) and value is not None:
         return value if -_LARGEST <= value <= (_LARGEST if kind == _LONG else 2**31 - 1) else None
     return value
-
-
-def _well_formed(text: str) -> str:
-    """A text without halves of characters, which a file of UTF-8 cannot have."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
 
 
 def _json(value: Any) -> str | None:

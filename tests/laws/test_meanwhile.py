@@ -120,8 +120,8 @@ class Interrupted(LocalStorage):
         super().__init__(str(root), str(root))
         self._between = between
 
-    def list_tree(self) -> Listing:
-        listing = super().list_tree()
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
+        listing = super().list_tree(tolerant=tolerant)
         self._between()
         return listing
 
@@ -159,9 +159,9 @@ class Counted(LocalStorage):
         self.listed.append(path)
         return super().list_level(path)
 
-    def list_tree(self) -> Listing:
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
         self.listed.append("*")
-        return super().list_tree()
+        return super().list_tree(tolerant=tolerant)
 
 
 @pytest.mark.parametrize("gone", [["offsets/5"], ["offsets/5", "commits/5"], ["offsets/5", "offsets/4", "commits"]])
@@ -183,8 +183,8 @@ class Torn(LocalStorage):
         super().__init__(str(root), str(root))
         self._torn = [first]
 
-    def list_tree(self) -> Listing:
-        return self._torn.pop() if self._torn else super().list_tree()
+    def list_tree(self, *, tolerant: bool = False) -> Listing:
+        return self._torn.pop() if self._torn else super().list_tree(tolerant=tolerant)
 
 
 @pytest.mark.parametrize("late", ["commits", "offsets", "state/0/0"])

@@ -229,9 +229,9 @@ def test_batches_of_300_checkpoints_open_no_state(tmp_path: Path, monkeypatch: p
         opened.extend(f"{self.uri}/{request.path}" for request in listed)
         return read(self, listed)
 
-    def watch_listing(self: LocalStorage) -> Any:
+    def watch_listing(self: LocalStorage, *, tolerant: bool = False) -> Any:
         opened.append(self.uri)
-        return list_tree(self)
+        return list_tree(self, tolerant=tolerant)
 
     monkeypatch.setattr(LocalStorage, "read_many", watch_reading)
     monkeypatch.setattr(LocalStorage, "list_tree", watch_listing)

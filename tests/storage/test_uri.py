@@ -144,7 +144,7 @@ def test_a_missing_package_is_named(uri, package):
 
 
 def test_without_the_optional_packages_the_cure_is_to_install_them(monkeypatch):
-    monkeypatch.setattr("ckpt.storage.uri._is_installed", lambda package: False)
+    monkeypatch.setattr("ckpt.storage.uri.find_spec", lambda package: None)
     monkeypatch.delenv("HADOOP_HOME", raising=False)
     monkeypatch.delenv("ARROW_LIBHDFS_DIR", raising=False)
 

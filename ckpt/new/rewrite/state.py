@@ -129,7 +129,7 @@ class StoreRewriting:
         counts, every = Tally() if planned else tally, self.find_files(planned=planned)
         for own in every if self.single else every.keys() & {partition}:
             files = every[own]
-            for rows in stored_rows.read_rows(files, self.old.provider, self.delimiter):
+            for rows in stored_rows.read_rows(files, self.old.provider):
                 try:
                     if len(rows):
                         yield self._move_batch(rows, own, families, counts)

@@ -302,12 +302,12 @@ class RocksDBRows:
 OldRows: TypeAlias = HdfsRows | RocksDBRows
 
 
-def read_rows(files: StoreFiles, provider: Provider, delimiter: bytes) -> Iterator[OldRows]:
+def read_rows(files: StoreFiles, provider: Provider) -> Iterator[OldRows]:
     """Read the rows of a store in one partition, some at a time. Raises Undecodable, StorageError."""
     if provider is Provider.HDFS:
         yield from starmap(HdfsRows, read_hdfs_rows(files))
         return
-    with rocksdb.store(files, delimiter) as store:
+    with rocksdb.store(files) as store:
         for family in store.families or [None]:
             number = store.number(family)
             for pairs in store.batches(number):

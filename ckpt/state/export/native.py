@@ -71,12 +71,10 @@ def find_parquet_obstacle(schema: Json) -> str | None:
     """Why Parquet of a StructType is left to Spark; None where it was compared with Spark's, and is the same."""
     if not fields_of(schema):
         return "no column can be read without Spark"
-    left = sorted(name for name in set(type_names(schema)) - _ALIKE if not _is_decimal(name))
+    decimals = (TypeShape.SMALL_DECIMAL, TypeShape.LARGE_DECIMAL)
+    others = sorted(set(type_names(schema)) - _ALIKE)
+    left = [name for name in others if not (name.startswith("decimal") and shape_of(name) in decimals)]
     return f"only Spark writes Parquet of the type {left[0]}" if left else None
-
-
-def _is_decimal(name: str) -> bool:
-    return name.startswith("decimal") and shape_of(name) in (TypeShape.SMALL_DECIMAL, TypeShape.LARGE_DECIMAL)
 
 
 def open_parquet(path: str, schema: Json) -> Any:

@@ -124,12 +124,6 @@ class ExportPlan:
     salvage: "Salvage | None" = None  # where what is damaged is left out
 
     @property
-    def all_readings(self) -> tuple[Reading, ...]:
-        """Each unit at its moment."""
-        plans = ((plan,) if isinstance(plan, Reading) else plan.readings for plan in self.readings)
-        return tuple(reading for readings in plans for reading in readings)
-
-    @property
     def parts(self) -> tuple["ExportPart", ...]:
         """The facts that are known before anything is read, with the columns that the files promise."""
         return tuple(

@@ -12,7 +12,7 @@ from ckpt.checkpoint.times import BatchOrTime
 from ckpt.errors import UsageError
 from ckpt.model import Location
 from ckpt.state.book import BOOK
-from ckpt.state.native.entries import flat_schema, raw_schema, read_batches
+from ckpt.state.native.entries import batches_of, flat_schema, map_partitions, raw_schema
 from ckpt.state.native.initial import read_initial_table
 from ckpt.state.reading.choose import Part, RequestedPart
 from ckpt.state.reading.columns import Shape, columns_of
@@ -106,7 +106,7 @@ def _open_reader(
     (unit,) = chosen.units
     columns = None if shape == Shape.RAW else columns_of(unit, partition_id=partition_id)
     schema = raw_schema(unit) if columns is None else flat_schema(columns)
-    return pa.RecordBatchReader.from_batches(schema, read_batches(chosen, unit, columns, jobs))
+    return pa.RecordBatchReader.from_batches(schema, map_partitions(chosen, unit, batches_of, columns, jobs))
 
 
 def _read_initial(

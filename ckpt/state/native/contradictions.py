@@ -29,7 +29,7 @@ class FamilyRows:
 def find_missing_rows(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
     """Rows of a join that are counted and not there: join state formats 1 to 3."""
     for side in SIDES:
-        lost, _ = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
+        lost, _ = _compare_row_counts(stores, side)
         if lost:
             yield f"rows on the {side} side that are counted but missing: {lost:,} (Spark fails when it needs one)"
 
@@ -37,7 +37,7 @@ def find_missing_rows(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
 def find_contradictions(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
     """Find what else contradicts itself in one partition, by the names of its families, and what Spark makes of it."""
     for side in SIDES:
-        _, extra = _compare_row_counts(stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}"))
+        _, extra = _compare_row_counts(stores, side)
         if extra:
             yield f"rows on the {side} side that are not counted: {extra:,} (Spark never finds them)"
         yield from _check_rows_by_time(side, stores.get(f"{side}-{TIMED_ROWS}"), stores.get(f"{side}-{TIMED_KEYS}"))
@@ -52,8 +52,9 @@ def find_contradictions(stores: Mapping[str, FamilyRows]) -> Iterator[str]:
         yield from _check_element_counts(variable, counts, elements)
 
 
-def _compare_row_counts(counts: FamilyRows | None, rows: FamilyRows | None) -> tuple[int, int]:
+def _compare_row_counts(stores: Mapping[str, FamilyRows], side: str) -> tuple[int, int]:
     """How many rows are counted and not there, and the reverse. Those of a key have the numbers from 0 on."""
+    counts, rows = stores.get(f"{side}-{JOIN_COUNTS}"), stores.get(f"{side}-{JOIN_ROWS}")
     if counts is None or rows is None:
         return 0, 0
     *key, number = rows.keys.flatten()
@@ -128,11 +129,11 @@ def _report_differences(*sides: tuple[Sequence[Any], str, str]) -> Iterator[str]
 
 def _group_together(left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, Any] | None:
     """Rows of two kinds by number, the same where they are equal; None where their types differ."""
-    pairs = list(zip(_leaves(left), _leaves(right), strict=False))
-    if len(list(_leaves(left))) != len(list(_leaves(right))) or any(a.type != b.type for a, b in pairs):
+    leaves, others = [*_leaves(left)], [*_leaves(right)]
+    if [leaf.type for leaf in leaves] != [other.type for other in others]:
         return None
     rows = len(left[0])
-    groups = number_groups((pa.concat_arrays(pair) for pair in pairs), rows + len(right[0]))
+    groups = number_groups(map(pa.concat_arrays, zip(leaves, others, strict=True)), rows + len(right[0]))
     return groups[:rows], groups[rows:]
 
 

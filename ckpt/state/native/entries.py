@@ -61,7 +61,7 @@ def entries_in(files: StoreFiles, unit: StateUnit, layout: UnitLayout) -> Genera
         for rows in read_hdfs_rows(files):
             yield _decode(decode_rows, files, layout, *rows)
         return
-    with rocksdb.store(files, layout.delimiter) as store:
+    with rocksdb.store(files) as store:
         number = store.number(layout.family)
         for pairs in store.batches(number):
             keys = [key[len(number) :] for key, _ in pairs]
@@ -76,7 +76,7 @@ def entry_of(chosen: ChosenState, unit: StateUnit, layout: UnitLayout, only: int
             if record is not None:
                 yield _decode(decode_rows, files, layout, *_split_records(files, files.place.folder, record))
             continue
-        with rocksdb.store(files, layout.delimiter) as store:
+        with rocksdb.store(files) as store:
             stored = VERSION + key
             value = store.value(store.number(layout.family) + stored)
             if value is not None:
@@ -241,32 +241,6 @@ _UNPACKED = 10  # times the bytes of its files: what HDFS-backed state takes as 
 
 UnitWork: TypeAlias = Callable[[ChosenState, StateUnit, Any, Any], Iterable[Any]]
 """A function of a module: from a unit, what all partitions share and one partition, to results."""
-
-
-class _Batch:
-    """A record batch, pickled without what is outside of its slice."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _read_batch, (self.rows.schema, self.rows.serialize())
-
-
-def _read_batch(schema: Any, data: Any) -> _Batch:
-    return _Batch(pa.ipc.read_record_batch(data, schema))
-
-
-def read_batches(
-    chosen: ChosenState, unit: StateUnit, columns: Columns | None, jobs: int | None = None
-) -> Generator[Any, None, None]:
-    """All rows of a unit, flat if columns are given, in the order of the partitions. Raises what reading raises."""
-    with closing(map_partitions(chosen, unit, _read_rows, columns, jobs)) as batches:
-        yield from (batch.rows for batch in batches)
-
-
-def _read_rows(chosen: ChosenState, unit: StateUnit, columns: Columns | None, partition: int) -> Iterator[_Batch]:
-    return map(_Batch, batches_of(chosen, unit, columns, partition))
 
 
 def map_partitions(

@@ -29,7 +29,7 @@ from ckpt.formats.rows.hdfs import find_rows, records_of
 from ckpt.formats.rows.keys import keys_of
 from ckpt.formats.rows.row_checksums import plain_changes, plain_file, plain_value
 from ckpt.formats.rows.unsafe import VERSION, rows_at, structs_of
-from ckpt.formats.statefiles import LZ4, TYPED, RecordType, lineage_of, read_beginning
+from ckpt.formats.statefiles import TYPED, RecordType, lineage_of, read_beginning
 from ckpt.model import DamageKind, Json, Location, Provider
 from ckpt.state.book import BOOK
 from ckpt.state.native import lookup, rocksdb
@@ -40,9 +40,11 @@ from ckpt.state.native.store_files import (
     StoreFiles,
     UnitLayout,
     context_of,
+    delimiter_of,
     find_files_of,
     has_row_checksums,
     layout_of,
+    make_store_files,
 )
 from ckpt.state.reading.choose import Part, RequestedPart, StateDamaged
 from ckpt.state.reading.columns import Column, columns_of
@@ -184,15 +186,14 @@ def state_history(
         raise UsageError.of("{--key}: name the key to follow; it has {keys}", keys=", ".join(keys))
     walk = _Walk(chosen, unit, parts)
     steps = list(walk.states())
-    if walk.row is not None and not any(step.state for step in steps if step.state):
+    if walk.row is not None and not any(step.state for step in steps):
         walk = _Walk(chosen, unit, parts, by_bytes=False)  # the row may have been built in another way
         steps = list(walk.states())
-    known = [step for step in steps if step.state is not None]
-    if not known:
+    if not steps:
         raise walk.trouble or StateDamaged(f"{chosen.checkpoint.uri}: the state of no batch can be read")
-    first, last = known[0], known[-1]
-    events = list(_find_events(walk, known))
-    batches = [*(step.moment.batch for step in known), (chosen.checkpoint.commits.latest or 0) + 1]
+    first, last = steps[0], steps[-1]
+    events = list(_find_events(walk, steps))
+    batches = [*(step.moment.batch for step in steps), (chosen.checkpoint.commits.latest or 0) + 1]
     unknown = tuple((before + 1, batch - 1) for before, batch in pairwise(batches) if batch - before > 1)
     begins = first.moment.batch == 0
     return StateHistory(
@@ -202,8 +203,8 @@ def state_history(
         columns=columns.kept,
         partition=last.partition,
         known_after=None if begins else first.moment.batch,
-        first_rows=() if begins else tuple(walk.decode(first.state or {})),
-        rows=tuple(walk.decode(last.state or {})),
+        first_rows=() if begins else tuple(walk.decode(first.state)),
+        rows=tuple(walk.decode(last.state)),
         events=tuple(events[-limit:]),
         more=len(events) > limit,
         unknown=unknown,
@@ -212,10 +213,10 @@ def state_history(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The keys asked for after one committed batch, as they are stored; None: not known."""
+    """The keys asked for after one committed batch, as they are stored."""
 
     moment: Moment
-    state: dict[bytes, bytes] | None
+    state: dict[bytes, bytes]
     partition: int | None
 
 
@@ -246,7 +247,7 @@ class _Walk:
         self.stores = {partition: _Followed(store_partition) for partition, store_partition in sorted(stores.items())}
 
     def states(self) -> Iterator[_Step]:
-        """The state after every committed batch whose offsets can be read, oldest first."""
+        """The state after every committed batch of which it and the offsets can be read, oldest first."""
         checkpoint = self.chosen.checkpoint
         batches = [batch for batch in checkpoint.commits.ids if checkpoint.offsets.readable(batch)]
         if batches[:1] == [0]:
@@ -256,10 +257,9 @@ class _Walk:
             chosen = self.chosen.as_of(batch)
             only = lookup.find_partition(chosen, self.unit, self.parts)
             try:
-                state = self._read(chosen, only)
+                yield _Step(chosen.moment, self._read(chosen, only), only)
             except (StateDamaged, Undecodable) as error:
-                self.trouble, state = error, None
-            yield _Step(chosen.moment, state, only)
+                self.trouble = error
 
     def _read(self, chosen: ChosenState, only: int | None) -> dict[bytes, bytes]:
         """The state after a batch. Raises StateDamaged, Undecodable and StorageError."""
@@ -290,14 +290,12 @@ class _Walk:
         at, state = (target.version, target.unique_id), followed.state
         logs = _list_logs_since(followed, target)
         if state is not None and logs is not None:
-            codec = context_of(chosen).codec or LZ4
-            checksums = has_row_checksums(chosen)
-            files = StoreFiles(store_partition, Chain(None, logs), chosen.storage, codec, checksums)
+            files = make_store_files(chosen, store_partition, Chain(None, logs))
             changed = dict(state)
             if all(self._apply(followed, files, path, changed, followed.at) for path in files.logs):
                 followed.at, followed.state = at, changed
                 return
-        files = find_files_of(chosen, context_of(chosen), store_partition)
+        files = find_files_of(chosen, store_partition)
         changed = {}
         if files.snapshot is not None:
             self._apply_snapshot(followed, replace(files, chain=Chain(files.chain.snapshot, ())), changed)
@@ -312,7 +310,7 @@ class _Walk:
             self._apply(followed, files, path, state, None)
             return
         number = self._number(followed, files)
-        with rocksdb.store(files, self.layout.delimiter) as store, files.refusing(path):
+        with rocksdb.store(files) as store, files.refusing(path):
             if self.row is not None:
                 value = store.snapshot.value(number + VERSION + self.row)
                 if value is not None:
@@ -364,7 +362,7 @@ class _Walk:
             records = list(plain_changes(changes) if files.checksums else changes)
         else:
             records = changes_of_key(data, own)
-        overlay = Overlay(self.layout.delimiter)
+        overlay = Overlay(files.delimiter)
         overlay.apply(self._keep_matching(files, number, own, records))
         for key in {*state, *overlay.said}:
             value = overlay.value(key, state.get(key))
@@ -377,12 +375,11 @@ class _Walk:
         self, files: StoreFiles, number: bytes, own: bytes | None, records: list[ChangelogRecord]
     ) -> Iterator[ChangelogRecord]:
         """Records of the keys asked for, and of ranges."""
-        if own is not None:
-            yield from (item for item in records if item.action is RecordType.DELETE_RANGE or item.key == own)
-            return
-        keys = {item.key for item in records if item.action is not RecordType.DELETE_RANGE}
-        listed = [key for key in keys if key.startswith(number)]
-        matching = {listed[index] for index in self._match_keys(files, number, listed)}
+        matching = {own}
+        if own is None:
+            keys = {item.key for item in records if item.action is not RecordType.DELETE_RANGE}
+            listed = [key for key in keys if key.startswith(number)]
+            matching = {listed[index] for index in self._match_keys(files, number, listed)}
         yield from (item for item in records if item.action is RecordType.DELETE_RANGE or item.key in matching)
 
     def _match_keys(self, files: StoreFiles, number: bytes, keys: Sequence[bytes]) -> list[int]:
@@ -428,7 +425,7 @@ class _Walk:
             return decode_rows(0, self.layout, _join_rows(keys), _join_rows(values))
         number = next((len(item.number) for item in self.stores.values() if item.number is not None), 0)
         if has_row_checksums(self.chosen):
-            delimiter = self.layout.delimiter
+            delimiter = delimiter_of(self.chosen.recorded)
             values = [plain_value(key, value, delimiter) for key, value in state.items()]
         return decode_bytes(0, self.layout, [key[number:] for key in keys], values)
 
@@ -449,9 +446,7 @@ def _list_logs_since(followed: _Followed, target: WantedVersion) -> tuple[FileId
     if target.unique_id is None and unique_id is None:
         logs: list[FileId] = [(number, None) for number in range(version + 1, target.version + 1)]
     else:
-        logs = [(target.version, target.unique_id)]
-        if target.version != version + 1:
-            return None
+        logs = [(target.version, target.unique_id)] if target.version == version + 1 else []
     return tuple(logs) if logs and all(log in followed.place.names.logs for log in logs) else None
 
 
@@ -477,15 +472,17 @@ def _find_events(walk: _Walk, steps: Sequence[_Step]) -> Iterator[KeyEvent]:
     before: dict[bytes, bytes] | None = {} if steps[0].moment.batch == 0 else None
     earlier: int | None = None
     for step in steps:
-        after = step.state or {}
+        after, moment = step.state, step.moment
         if before is not None and before != after:
             changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
             old, new = ({key: state[key] for key in changed if key in state} for state in (before, after))
-            pairs = _pair_rows(walk, old, new)
-            if pairs:
-                sources = tuple(_list_sources(walk.chosen, earlier, step.moment.batch))
-                yield from (_make_event(walk.unit, pair, earlier, step.moment, sources) for pair in pairs)
-        before, earlier = after, step.moment.batch
+            sources = tuple(_list_sources(walk.chosen, earlier, moment.batch))
+            for key, was, now in _pair_rows(walk, old, new):
+                change = KeyChange.REMOVED if now is None else KeyChange.CREATED if was is None else KeyChange.CHANGED
+                times = moment.planned_ms, moment.watermark_ms
+                event = KeyEvent(moment.batch, earlier, change, None, key, was, now, *times, sources)
+                yield replace(event, cause=_find_cause(walk.unit, event))
+        before, earlier = after, moment.batch
 
 
 _Row = dict[str, Json]
@@ -518,42 +515,27 @@ def _split(row: _Row | None, names: Sequence[str]) -> _Row | None:
     return None if row is None else {name: value for name, value in row.items() if name not in names}
 
 
-def _make_event(
-    unit: StateUnit,
-    pair: tuple[_Row, _Row | None, _Row | None],
-    earlier: int | None,
-    moment: Moment,
-    sources: tuple[SourceRead, ...],
-) -> KeyEvent:
-    key, before, after = pair
-    change = KeyChange.CHANGED if before is not None and after is not None else KeyChange.CREATED
-    change = KeyChange.REMOVED if after is None else change
-    at_once = earlier == (moment.batch - 1 if moment.batch else None)
-    cause = _find_cause(unit, {**key, **(before or {})}, moment, at_once=at_once) if after is None else None
-    return KeyEvent(
-        moment.batch, earlier, change, cause, key, before, after, moment.planned_ms, moment.watermark_ms, sources
-    )
-
-
-def _find_cause(unit: StateUnit, row: _Row, moment: Moment, *, at_once: bool) -> RemovalCause | None:
+def _find_cause(unit: StateUnit, event: KeyEvent) -> RemovalCause | None:
     """Name who removed a row, where only one can have.
 
     Operators that evict by watermark have no other way (``StateStoreSaveExec``, ``BaseStreamingDeduplicateExec``,
     ``StreamingSymmetricHashJoinExec``); a session also goes when it grows into another one, and a timer when it fires.
     State with a time to live is removed in the first batch whose time is not before its end (``StateTTL.isExpired``).
     """
+    if event.change is not KeyChange.REMOVED:
+        return None
     if unit.operator_name in _BY_WATERMARK:
-        return RemovalCause.WATERMARK if moment.watermark_ms else None
+        return RemovalCause.WATERMARK if event.watermark_ms else None
     if unit.operator_name not in _BY_QUERY or unit.kind is UnitKind.TIMERS:
         return None
     if not unit.ttl:
         return RemovalCause.QUERY
-    ends = [value for name, value in row.items() if name.endswith(TTL)]
-    if len(ends) != 1 or not isinstance(ends[0], int) or moment.planned_ms is None:
+    ends = [value for name, value in {**event.key, **(event.before or {})}.items() if name.endswith(TTL)]
+    if len(ends) != 1 or not isinstance(ends[0], int) or event.planned_ms is None:
         return None
-    if ends[0] > moment.planned_ms:
+    if ends[0] > event.planned_ms:
         return RemovalCause.QUERY
-    return RemovalCause.TTL if at_once else None
+    return RemovalCause.TTL if event.certain_batch else None
 
 
 def _list_sources(chosen: ChosenState, earlier: int | None, batch: int) -> Iterator[SourceRead]:

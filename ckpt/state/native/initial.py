@@ -29,8 +29,7 @@ class _Part:
     """The rows of one unit: for each column of the frame that is theirs its values, with their order."""
 
     keys: list[Any] = field(default_factory=list)  # structs of the key's columns
-    held: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    order: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    held: dict[str, list[tuple[Any, list[Any]]]] = field(default_factory=lambda: defaultdict(list))
 
 
 def read_initial_table(chosen: ChosenState, shape: InitialShape, jobs: int | None = None) -> Any:
@@ -70,9 +69,7 @@ def _read_part(chosen: ChosenState, unit: StateUnit, shape: InitialShape, number
         keys = [pick_field(row, key.places) for key in shape.keys]
         part.keys.append(structs([key.name for key in shape.keys], keys, len(entries.keys)))
         for column in columns:
-            held, order = _hold_values(column, row, element, len(entries.keys))
-            part.held[column.name].append(held)
-            part.order[column.name].append(order)
+            part.held[column.name].append(_hold_values(column, row, element, len(entries.keys)))
     return part
 
 
@@ -118,10 +115,11 @@ def _join_values(column: InitialColumn, part: _Part, groups: Any, count: int) ->
     if not part.held[column.name]:
         is_list = pa.types.is_list(kind)
         return lists(pa.nulls(0, kind.value_type), np.zeros(count, np.int64)) if is_list else pa.nulls(count, kind)
-    held = pa.concat_arrays(part.held[column.name])
+    values, orders = zip(*part.held[column.name], strict=True)
+    held = pa.concat_arrays(values)
     if column.holds not in (Holds.LIST, Holds.MAP, Holds.TIMERS, Holds.SESSIONS, Holds.ROWS):
         return _pick_first(held, groups, count)
-    sorted_by = map(pa.concat_arrays, zip(*part.order[column.name], strict=True))
+    sorted_by = map(pa.concat_arrays, zip(*orders, strict=True))
     ranks = [rank for array in sorted_by for rank in _rank_values(array, column.name)]
     order = np.lexsort((*reversed(ranks), groups))
     return lists(held.take(whole(pa.int64(), order)), np.bincount(groups, minlength=count))

@@ -214,12 +214,12 @@ def _spread_by(unit: StateUnit) -> list[tuple[tuple[int, ...], Json]] | None:
     Measured on all samples with operator metadata (``tests/state/native``).
     """
     name = unit.operator_name
-    key = [leaf for leaf in walk_leaves(unit.schema) if leaf[0][0] == "key"]
+    key = [leaf for leaf in walk_leaves(unit.schema) if leaf.path[0] == "key"]
     if name == OperatorName.JOIN:
         indexed = unit.kind is UnitKind.STORE and unit.stores[0].endswith(JOIN_ROWS)
-        key = key[:-1] if indexed else [leaf for leaf in key if leaf[0][-1] != _EVENT_TIME]
+        key = key[:-1] if indexed else [leaf for leaf in key if leaf.path[-1] != _EVENT_TIME]
     elif name == OperatorName.SESSIONS:
         key = key[:-1]
     elif name not in BY_WHOLE_KEY | TRANSFORM_WITH_STATE:
         return None
-    return [(places, kind) for _, places, kind in key] or None
+    return [(leaf.places, leaf.type) for leaf in key] or None

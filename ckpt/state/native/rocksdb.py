@@ -27,7 +27,7 @@ _SST = re.compile(r"\d+\.sst")
 
 
 @contextmanager
-def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
+def store(files: StoreFiles) -> Iterator["RocksDBStore"]:
     """Open a store: its snapshot in a temporary folder, its changelogs in memory. Raises what reading raises."""
     with ExitStack() as stack:
         path = files.snapshot
@@ -39,10 +39,10 @@ def store(files: StoreFiles, delimiter: bytes) -> Iterator["RocksDBStore"]:
                     recorded = _unpack(files, path, folder)
                     if recorded.ssts and not (folder / CURRENT).exists():
                         raise Undecodable(f"it has no entry {CURRENT}")
-                    snapshot = stack.enter_context(open_database(folder, delimiter))
+                    snapshot = stack.enter_context(open_database(folder, files.delimiter))
             except OSError as error:
                 raise report_no_room(str(error.strerror)) from None
-        yield RocksDBStore(files, delimiter, snapshot, recorded.column_families if recorded else {})
+        yield RocksDBStore(files, snapshot, recorded.column_families if recorded else {})
 
 
 def read_recorded(files: StoreFiles) -> RocksDBSnapshot | None:
@@ -58,7 +58,6 @@ class RocksDBStore:
     """One version of one store in one partition."""
 
     files: StoreFiles
-    delimiter: bytes  # between the rows of a list
     snapshot: OpenSnapshot
     families: Mapping[str, int]  # and the number of each
 
@@ -91,10 +90,10 @@ class RocksDBStore:
     def _strip_checksums(self, pairs: Pairs) -> Pairs:
         if not self.files.checksums:
             return pairs
-        return [(key, plain_value(key, value, self.delimiter)) for key, value in pairs]
+        return [(key, plain_value(key, value, self.files.delimiter)) for key, value in pairs]
 
     def _overlay(self) -> Overlay:
-        overlay, total = Overlay(self.delimiter), 0
+        overlay, total = Overlay(self.files.delimiter), 0
         for path in self.files.logs:
             with self.files.refusing(path):
                 data = decompress(self.files.pieces(path), self.files.codec, self.files.most)

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.folders import find_operators
 from ckpt.errors import LeftToSpark, NotFound, TooLarge, Undecodable
 from ckpt.model import Operator, StateFileKind
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import read_hdfs_rows
-from ckpt.state.native.store_files import StoreFiles, context_of, delimiter_of, find_files_of
+from ckpt.state.native.store_files import StoreFiles, find_files_of
 from ckpt.state.reading.choose import RequestedPart, StateDamaged, check_operators
 from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.texts import plural, span
@@ -65,7 +64,8 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
         )
         raise StateDamaged(f"{error}; or {scratch}: Spark writes the same schema") from None
     check_operators(newest.checkpoint)
-    batches = [*_list_batches(newest.checkpoint)]
+    offsets, commits = newest.checkpoint.offsets, newest.checkpoint.commits
+    batches = [batch for batch in reversed(commits.ids) if batch in offsets and (batch == 0 or batch - 1 in offsets)]
     if not batches:
         why = "no committed batch has both its own offsets and those of the batch before it"
         raise StateDamaged(f"{newest.checkpoint.uri}: {why}")
@@ -73,8 +73,7 @@ def find_salvage(checkpoint: str, options: Mapping[str, str]) -> Salvage:
     intact = set[str]()
     best: tuple[int, dict[tuple[int, int], str]] | None = None
     for batch in batches:
-        offsets, commits = oldest.checkpoint.offsets, oldest.checkpoint.commits
-        if offsets.readable(batch) is None or commits.readable(batch) is None:
+        if oldest.checkpoint.offsets.readable(batch) is None or oldest.checkpoint.commits.readable(batch) is None:
             continue
         chosen = oldest.as_of(batch)
         if best is not None:  # first what was lost at a newer batch
@@ -108,7 +107,6 @@ def find_lost(
 
     ``intact`` are the files that were read already, and is added to. Raises StorageError where storage does not answer.
     """
-    context, delimiter = context_of(chosen), delimiter_of(chosen.recorded)
     folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, chosen.units[0].provider)}
     lost: dict[tuple[int, int], str] = {}
     for operator, partition in _list_partitions(chosen):
@@ -122,21 +120,15 @@ def find_lost(
                 there = folders[operator.id].stores.get(store.name, {}).get(partition)
                 if there is None:
                     raise StateDamaged(f"there are no files of {store.name} in it")
-                files = find_files_of(chosen, context, there)
+                files = find_files_of(chosen, there)
                 if not intact.issuperset(files.paths):
-                    _read(files, delimiter)
+                    _read(files)
                     intact.update(files.paths)
         except (LeftToSpark, TooLarge):
             raise
         except (StateDamaged, Undecodable, NotFound) as error:
             lost[at] = str(error).removeprefix(f"{chosen.checkpoint.uri}: ")
     return lost
-
-
-def _list_batches(checkpoint: Checkpoint) -> Iterator[int]:
-    """Committed batches after which a new checkpoint can be started, newest first."""
-    offsets, commits = checkpoint.offsets, checkpoint.commits
-    yield from (i for i in reversed(commits.ids) if i in offsets and (i == 0 or i - 1 in offsets))
 
 
 def _list_partitions(chosen: ChosenState) -> Iterator[tuple[Operator, int]]:
@@ -153,10 +145,10 @@ def _count_keys(operator: Operator, partition: int) -> int | None:
     return sum(known) if known and len(known) == len(operator.stores) else None
 
 
-def _read(files: StoreFiles, delimiter: bytes) -> None:
+def _read(files: StoreFiles) -> None:
     """Read all rows of a store in one partition. Raises Undecodable, NotFound, StorageError."""
     if files.place.names.log_kind is StateFileKind.DELTA:
         deque(read_hdfs_rows(files), maxlen=0)
         return
-    with rocksdb.store(files, delimiter) as store:
+    with rocksdb.store(files) as store:
         deque(store.batches(b""), maxlen=0)

@@ -34,7 +34,6 @@ class UnitLayout:
     key: Json  # StructTypes in Spark's JSON
     value: Json
     encoder: Json  # of keys, as ``keyStateEncoderSpec``; only RocksDB has any
-    delimiter: bytes  # between the rows of a list
     several: bool = False  # a value is a list of rows
     avro: bool = False
     only_keys: bool = False  # values may be one NULL each, whatever their schema says
@@ -63,8 +62,9 @@ def layout_of(chosen: ChosenState, unit: StateUnit) -> UnitLayout:
     store = stores[find_store(unit)]
     families = {family.name: family for family in store.column_families}
     if not families:
-        encoder, delimiter = _encoder(unit, store), delimiter_of(chosen.recorded)
-        layout = UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder, delimiter)
+        prefix = store.prefix_columns or unit.prefix_columns or 0  # the former from operator metadata
+        encoder = None if unit.provider is Provider.HDFS else encoder_with_prefix(prefix)
+        layout = UnitLayout(store.name, None, store.key_schema, store.value_schema, encoder)
         return replace(layout, stated=bool(chosen.stated), only_keys=unit.kind is UnitKind.DEDUPLICATION)
     if name not in families:
         raise Undecodable(f"{chosen.checkpoint.uri}: no state schema describes the rows of {unit.label}")
@@ -109,7 +109,6 @@ def _of_family(chosen: ChosenState, operator: Operator, store: Store, family: Co
         avro=avro,
         generation=family.generation,
         older=family.older,
-        delimiter=delimiter_of(chosen.recorded),
     )
 
 
@@ -127,14 +126,6 @@ def _family_name(unit: StateUnit, stores: dict[str, Store]) -> str:
     return unit.variable or DEFAULT_COLUMN_FAMILY
 
 
-def _encoder(unit: StateUnit, store: Store) -> Json:
-    """The encoder of a store without families: operator metadata has the number of prefix columns."""
-    if unit.provider is Provider.HDFS:
-        return None
-    columns = store.prefix_columns or unit.prefix_columns or 0
-    return encoder_with_prefix(columns)
-
-
 MOST_ROWS = 1 << 16
 """Rows of a batch."""
 
@@ -150,6 +141,7 @@ class StoreFiles:
     storage: Storage
     codec: str
     checksums: bool  # of each row, in it
+    delimiter: bytes  # between the rows of a list
     most: int = MOST_BYTES  # bytes of a file, or all files of an HDFS-backed store, that are unpacked into memory
 
     @property
@@ -202,31 +194,33 @@ def find_store_files(
 
     ``planned``: of the version after, which a batch that is planned has written; only in checkpoint format 1.
     """
-    context = context_of(chosen)
     folders = {folder.id: folder for folder in find_operators(chosen.checkpoint.listing, chosen.units[0].provider)}
     partitions = folders[operator].stores.get(store, {})
-    count, lost = context.shuffle_partitions, chosen.question.lost or ()
+    count, lost = context_of(chosen).shuffle_partitions, chosen.question.lost or ()
     for partition in sorted(partitions) if only is None else partitions.keys() & {only}:
         if (count is None or partition < count) and (operator, partition) not in lost:
-            yield find_files_of(chosen, context, partitions[partition], planned=planned)
+            yield find_files_of(chosen, partitions[partition], planned=planned)
 
 
-def find_files_of(
-    chosen: ChosenState, context: Context, store_partition: StorePartition, *, planned: bool = False
-) -> StoreFiles:
+def find_files_of(chosen: ChosenState, store_partition: StorePartition, *, planned: bool = False) -> StoreFiles:
     """The files of a store in one partition. Raises StateDamaged where some are missing."""
-    target = context.target(store_partition)
+    target = context_of(chosen).target(store_partition)
     if target is None:
         parts = {"folder": store_partition.folder, "batch": chosen.moment.batch}
         raise StateDamaged(BOOK.text("read_no_version", uri=chosen.checkpoint.uri, **parts))
     if planned:
         target = WantedVersion(target.version + 1)
-    codec = context.codec or LZ4
-    chain = chain_to(store_partition.names, target, _read_lineage(chosen.storage, store_partition, target, codec))
+    chain = chain_to(store_partition.names, target, _read_lineage(chosen, store_partition, target))
     if not chain.complete:
         parts = {"folder": store_partition.folder, "version": target.version}
         raise StateDamaged(BOOK.text("read_missing", uri=chosen.checkpoint.uri, **parts))
-    return StoreFiles(store_partition, chain, chosen.storage, codec, has_row_checksums(chosen))
+    return make_store_files(chosen, store_partition, chain)
+
+
+def make_store_files(chosen: ChosenState, store_partition: StorePartition, chain: Chain) -> StoreFiles:
+    """Files of a store in one partition, written as the offsets record."""
+    codec, checksums = context_of(chosen).codec or LZ4, has_row_checksums(chosen)
+    return StoreFiles(store_partition, chain, chosen.storage, codec, checksums, delimiter_of(chosen.recorded))
 
 
 def has_row_checksums(chosen: ChosenState) -> bool:
@@ -262,14 +256,13 @@ def context_of(chosen: ChosenState) -> Context:
     )
 
 
-def _read_lineage(
-    storage: Storage, store_partition: StorePartition, target: WantedVersion, codec: str
-) -> Lineage | None:
+def _read_lineage(chosen: ChosenState, store_partition: StorePartition, target: WantedVersion) -> Lineage | None:
     """Format 2: which files lead to a version, as its changelog says. Raises Undecodable where that cannot be read."""
-    lineage = run(read_lineages({store_partition: target}, codec), storage.read_many).get(store_partition)
     this, names = (target.version, target.unique_id), store_partition.names
+    files = make_store_files(chosen, store_partition, Chain(None, (this,)))
+    reading = run(read_lineages({store_partition: target}, files.codec), chosen.storage.read_many)
+    lineage = reading.get(store_partition)
     if lineage is None and this[1] is not None and this not in names.snapshots and this in names.logs:
-        files = StoreFiles(store_partition, Chain(None, (this,)), storage, codec, checksums=False)
-        why = LeftToSpark(f"ckpt cannot read from it which files lead to it (its codec is {codec})")
+        why = LeftToSpark(f"ckpt cannot read from it which files lead to it (its codec is {files.codec})")
         raise files.refused(files.logs[0], why)
     return lineage

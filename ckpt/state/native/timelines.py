@@ -17,7 +17,7 @@ from ckpt.formats.rows.hdfs import keep_newest
 from ckpt.model import StateFileKind
 from ckpt.state.native import rocksdb
 from ckpt.state.native.entries import read_records
-from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_fitting_files, layout_of
+from ckpt.state.native.store_files import StoreFiles, find_fitting_files, layout_of
 from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit
 
@@ -27,10 +27,10 @@ _MOST_COMPARED = 4 << 20  # bytes of files of a partition: a second or two of CP
 def list_foreign_snapshots(chosen: ChosenState, unit: StateUnit, only: int | None = None) -> Iterator[str]:
     """The snapshots that are read for a unit and are of abandoned batches, where files are small."""
     for files in find_fitting_files(chosen, unit.operator, layout_of(chosen, unit).store, only):
-        yield from filter(None, [find_foreign_snapshot(files, delimiter_of(chosen.recorded), _MOST_COMPARED)])
+        yield from filter(None, [find_foreign_snapshot(files, _MOST_COMPARED)])
 
 
-def find_foreign_snapshot(files: StoreFiles, delimiter: bytes, most: int) -> str | None:
+def find_foreign_snapshot(files: StoreFiles, most: int) -> str | None:
     """The snapshot that a load begins with, if it is of abandoned batches. None where ckpt cannot tell.
 
     Rows are compared where the snapshot is older than the log of its own version, as it also is of a batch that ran
@@ -44,7 +44,7 @@ def find_foreign_snapshot(files: StoreFiles, delimiter: bytes, most: int) -> str
     for other in fallbacks(others, WantedVersion(own[0]), alone)[:1]:
         both = replace(files, chain=alone), replace(files, chain=other)
         with suppress(CkptError):
-            if sum(map(_measure, both)) <= most and _read_rows(both[0], delimiter) != _read_rows(both[1], delimiter):
+            if sum(map(_measure, both)) <= most and _read_rows(both[0]) != _read_rows(both[1]):
                 return files.snapshot
     return None
 
@@ -54,10 +54,10 @@ def _measure(files: StoreFiles) -> int:
     return files.size + (recorded.bytes if recorded else 0)
 
 
-def _read_rows(files: StoreFiles, delimiter: bytes) -> Mapping[bytes, bytes | None]:
+def _read_rows(files: StoreFiles) -> Mapping[bytes, bytes | None]:
     """The keys and values of a store, as they are stored."""
     if files.place.names.snapshot_kind is StateFileKind.ZIP:
-        with rocksdb.store(files, delimiter) as store:
+        with rocksdb.store(files) as store:
             return dict(chain.from_iterable(store.batches(b"")))
     newest = keep_newest(read_records(files), distinct=files.snapshot is not None)
     return dict(chain.from_iterable(records.pairs() for records in newest))

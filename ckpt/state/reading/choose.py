@@ -1,7 +1,7 @@
 """Choose units and batch: the request, checked against what can be read. Refusals name the remedy."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypedDict
 
 from ckpt.advice import Option, Words, join, plain, words
@@ -41,11 +41,6 @@ class RequestedPart:
     variable: str | None = None
     timers: bool = False
     schema: str | tuple[StatedStore, ...] | None = None  # a file, and what it says once it is read
-
-    @property
-    def is_everything(self) -> bool:
-        """True if no part was named."""
-        return replace(self, schema=None) == RequestedPart()
 
     def fits(self, unit: StateUnit) -> bool:
         """Tell whether a unit is among what was asked for."""

@@ -99,10 +99,10 @@ def flat_columns(schema: Json, *, partition_id: bool = False, only_keys: bool = 
 def list_leaves(
     schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = (), *, only_keys: bool = False
 ) -> Iterator[Column | Dropped]:
-    """The leaves of a StructType, as columns without a name, or why they are left out; then what they do not tell."""
-    for own_path, own_places, kind in walk_leaves(schema, path, places):
-        why = explain_left_out(own_path, kind, only_keys)
-        yield Column("", own_path, own_places, kind) if why is None else Dropped(own_path, why, own_places)
+    """The leaves of a StructType under their own names, or why they are left out; then what they do not tell."""
+    for leaf in walk_leaves(schema, path, places):
+        why = explain_left_out(leaf, only_keys)
+        yield leaf if why is None else Dropped(leaf.path, why, leaf.places)
     for own_path, own_places in find_blurred(schema, path, places):
         if not (only_keys and own_path[0] == "value"):
             yield Dropped(own_path, BLURRED, own_places)
@@ -122,15 +122,13 @@ def top_columns(schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...
     return tuple(Column(name, (*path, name), (*places, ordinal), kind) for ordinal, (name, kind) in fields)
 
 
-def walk_leaves(
-    schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Json]]:
-    """Every field that is not a struct, of a StructType and of all structs in it: path, positions, type."""
+def walk_leaves(schema: Json, path: tuple[str, ...] = (), places: tuple[int, ...] = ()) -> Iterator[Column]:
+    """Every field that is not a struct, of a StructType and of all structs in it."""
     for column in top_columns(schema, path, places):
         if fields_of(column.type):
             yield from walk_leaves(column.type, column.path, column.places)
         else:
-            yield column.path, column.places, column.type
+            yield column
 
 
 def find_blurred(
@@ -161,13 +159,13 @@ def all_may_be_null(field: Json) -> bool:
     )
 
 
-def explain_left_out(path: tuple[str, ...], kind: Json, only_keys: bool = False) -> str | None:
+def explain_left_out(leaf: Column, only_keys: bool = False) -> str | None:
     """Why a leaf is not exported."""
-    if only_keys and path[0] == "value":
+    if only_keys and leaf.path[0] == "value":
         return "Spark before 3.5 recorded columns here that its rows do not have"
-    if holds_void(kind):
+    if holds_void(leaf.type):
         return "void: it contains nothing, and no file format stores it"
-    if path == ("key", _EVENT_TIME):
+    if leaf.path == ("key", _EVENT_TIME):
         return "Spark's reader does not decode it; the time is among the values"
     return None
 

@@ -42,11 +42,6 @@ class InitialColumn(columns.Column):
     reading: int = 0  # which reading of the plan gives it: keys are given by all
     inner: tuple[columns.Column, ...] = ()  # of an array of structs: its fields, placed from the row or the element
 
-    @property
-    def gathered(self) -> bool:
-        """True if each row that is read is one element of the array."""
-        return self.holds in (columns.Holds.TIMERS, columns.Holds.SESSIONS, columns.Holds.ROWS)
-
 
 @dataclass(frozen=True, slots=True)
 class InitialShape:
@@ -69,7 +64,8 @@ class InitialPlan:
     @property
     def grouped(self) -> bool:
         """True if rows have to be brought together: otherwise each row that is read is all there is of its key."""
-        return len(self.readings) > 1 or any(column.gathered for column in self.shape.state)
+        elements = (columns.Holds.TIMERS, columns.Holds.SESSIONS, columns.Holds.ROWS)  # each row is one of an array
+        return len(self.readings) > 1 or any(column.holds in elements for column in self.shape.state)
 
     @property
     def columns(self) -> columns.Columns:
@@ -264,7 +260,7 @@ def _rows(unit: StateUnit, names: columns.Names) -> Iterator[InitialColumn | col
     value = type_at(unit.buffer.schema if unit.buffer else unit.schema, (1,))
     own, inner = columns.Names(), []
     for column in columns.top_columns(value, ("value",), (1,)):
-        why = columns.explain_left_out(column.path, column.type)
+        why = columns.explain_left_out(column)
         if why is None:
             inner.append(replace(column, name=own.free(column.path[1:])))
         else:

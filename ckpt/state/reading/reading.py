@@ -24,7 +24,6 @@ from ckpt.state.reading.mount import Mount, mount_for
 from ckpt.state.reading.stated_schemas import StatedStore, read_stated_schemas, with_stated_schemas
 from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage import Storage, open_storage
-from ckpt.storage.locations import spark_uri
 from ckpt.versions import NEWEST, Spark, first_with
 
 OLDEST_SPARK = first_with(lambda rules: rules.state_reader)
@@ -76,8 +75,7 @@ class Reading:
     changes_from: int | None
     options: Mapping[str, str]  # of Spark's data source ``statestore``
     confs: tuple[Conf, ...]
-    location: str  # the path that Spark loads; inside ``mount`` where there is one
-    mount: Mount | None
+    mount: Mount | None  # through which Spark reads; None: at the path itself
     other_provider: str | None = None  # that the offsets record, where it is none of Spark's
 
     @property
@@ -106,28 +104,21 @@ def plan_readings(
             raise CkptError(BOOK.text("read_newer_spark", uri=uri, part=unit.label, **versions))
         if first is not None:
             _check_changes(uri, unit, first, chosen.moment.batch)
-    return tuple(_plan(chosen, unit, spark) for unit in chosen.units)
+    return tuple(_plan(chosen, unit, first, spark) for unit in chosen.units)
 
 
-def _plan(chosen: "ChosenState", unit: StateUnit, spark: Spark) -> Reading:
-    uri, first = chosen.checkpoint.uri, find_batch(chosen.checkpoint, chosen.question.changes_from)
-    mount = mount_for(chosen.checkpoint, unit, chosen.storage.read)
+def _plan(chosen: "ChosenState", unit: StateUnit, first: int | None, spark: Spark) -> Reading:
+    mount, provider = mount_for(chosen.checkpoint, unit, chosen.storage.read), chosen.recorded.get(PROVIDER_CLASS)
     return Reading(
-        checkpoint=uri,
+        checkpoint=chosen.checkpoint.uri,
         unit=unit,
         moment=chosen.moment,
         changes_from=first,
         options=_options(unit, chosen.moment.batch, first),
         confs=confs_for(ReadingFacts(unit, chosen.recorded, mount is not None, spark)),
-        location=spark_uri(uri) if mount is None else mount.path,
         mount=mount,
-        other_provider=_find_other_provider(chosen.recorded),
+        other_provider=None if provider is None or is_known_provider(provider) else provider,
     )
-
-
-def _find_other_provider(recorded: Mapping[str, str]) -> str | None:
-    provider = recorded.get(PROVIDER_CLASS)
-    return None if provider is None or is_known_provider(provider) else provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +182,8 @@ def choose(
         stated = read_stated_schemas(stated) if isinstance(stated, str) else stated
         checkpoint = with_stated_schemas(checkpoint, stated)
         question = replace(question, wanted=replace(question.wanted, schema=stated))
-    if question.all_units and question.wanted.is_everything and not what_is_left:
+    everything = replace(question.wanted, schema=None) == RequestedPart()
+    if question.all_units and everything and not what_is_left:
         check_operators(checkpoint)
     units = choose_units(checkpoint, question.wanted, all_of_them=question.all_units)
     how = {"damaged": question.lost is not None, "only_count": question.only_count}

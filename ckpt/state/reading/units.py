@@ -204,7 +204,7 @@ class _Building:
         for side in SIDES:
             named = [store for name, store in stores.items() if together or name.startswith(f"{side}-")]
             schema, buffer = self._side(side, stores, families)
-            unit = self._unit(UnitKind.SIDE, named, schema, all(map(_is_described, named)))
+            unit = self._unit(UnitKind.SIDE, named, schema)
             if together:
                 unit = replace(
                     unit, oldest_spark=_JOIN_FORMAT_4 if f"{side}-{TIMED_ROWS}" in families else _JOIN_FORMAT_3
@@ -239,13 +239,13 @@ class _Building:
             if kind is None:
                 continue
             schema = _variable_schema(kind, family) if family else None
-            unit = self._unit(kind, [store] if store else [], schema, family is not None)
+            unit = replace(self._unit(kind, [store] if store else [], schema), described=family is not None)
             if kind is UnitKind.TIMERS:
                 yield replace(unit, change_batches=())
             else:
                 yield replace(unit, variable=variable.name, ttl=variable.ttl)
 
-    def _unit(self, kind: UnitKind, stores: list[Store], schema: Json, described: bool | None = None) -> StateUnit:
+    def _unit(self, kind: UnitKind, stores: list[Store], schema: Json) -> StateUnit:
         names = tuple(store.name for store in stores)
         readable = reduce(intersect, map(self._read_batches, stores)) if stores else ()
         return StateUnit(
@@ -259,7 +259,7 @@ class _Building:
             provider=self.state.provider,
             format_version=self.state.format_version,
             schema=schema,
-            described=all(map(_is_described, stores)) if described is None else described,
+            described=all(map(_is_described, stores)),
             prefix_columns=None,
             readable_batches=readable,
             change_batches=self._change_batches(names),
@@ -315,15 +315,11 @@ def _entry(key: Json, value: Json) -> Json:
 
 def _variable_schema(kind: UnitKind, family: ColumnFamily) -> Json:
     """The columns that Spark gives for a transformWithState variable (``SchemaUtil.generateSchemaForStateVar``)."""
-    match kind:
-        case UnitKind.VALUE:
-            return _entry(family.key_schema, family.value_schema)
-        case UnitKind.LIST:
-            return struct_of([("key", family.key_schema), ("list_element", family.value_schema)])
-        case UnitKind.MAP:
-            grouping = type_named(family.key_schema, "key")
-            entry = [("user_map_key", family.user_key_schema), ("user_map_value", family.value_schema)]
-            return struct_of([("key", grouping), *entry])
-        case UnitKind.TIMERS:
-            return struct_of([("key", type_named(family.key_schema, "key")), ("expiration_timestamp_ms", "long")])
-    return None
+    if kind is UnitKind.VALUE:
+        return _entry(family.key_schema, family.value_schema)
+    if kind is UnitKind.LIST:
+        return struct_of([("key", family.key_schema), ("list_element", family.value_schema)])
+    key = "key", type_named(family.key_schema, "key")
+    if kind is UnitKind.MAP:
+        return struct_of([key, ("user_map_key", family.user_key_schema), ("user_map_value", family.value_schema)])
+    return struct_of([key, ("expiration_timestamp_ms", "long")])

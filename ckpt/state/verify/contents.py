@@ -7,7 +7,7 @@ than comparing bytes. What ckpt cannot decode is left out.
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
@@ -27,14 +27,7 @@ from ckpt.settings import ROW_CHECKSUM, STRICT_DISTRIBUTION
 from ckpt.state.native.contradictions import FamilyRows, find_contradictions, find_missing_rows
 from ckpt.state.native.entries import entries_in, make_flat
 from ckpt.state.native.lookup import find_partitions, spread_over
-from ckpt.state.native.store_files import (
-    StoreFiles,
-    UnitLayout,
-    delimiter_of,
-    find_store_files,
-    layout_of,
-    layouts_of,
-)
+from ckpt.state.native.store_files import StoreFiles, UnitLayout, find_store_files, layout_of, layouts_of
 from ckpt.state.native.timelines import find_foreign_snapshot
 from ckpt.state.reading.columns import columns_of
 from ckpt.state.reading.reading import ChosenState
@@ -53,17 +46,11 @@ _LARGEST = 64 << 20  # bytes of a file that is decompressed for that, and of wha
 _ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, whatever its schema says
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The facts that rows show."""
+def check_contents(chosen: ChosenState, runner: Runner) -> tuple[tuple[FileDamage, ...], int, int]:
+    """Find what is wrong with rows. Never raises for what is in them.
 
-    damages: tuple[FileDamage, ...]
-    compared: int  # partitions of which all rows were decoded, as far as ckpt can
-    partitions: int
-
-
-def check_contents(chosen: ChosenState, runner: Runner) -> Contents:
-    """Find what is wrong with rows. Never raises for what is in them."""
+    Also how many partitions there are of which all rows were decoded, as far as ckpt can, and how many in all.
+    """
     tasks: list[tuple[int, int]] = []
     partitions = 0
     left = MOST_BYTES
@@ -77,7 +64,7 @@ def check_contents(chosen: ChosenState, runner: Runner) -> Contents:
                 left -= size
                 tasks.append((operator.id, partition))
     damages = [damages for _, damages in runner.run(_open_contents, chosen, tasks, ordered=True)]
-    return Contents(tuple(chain.from_iterable(damages)), len(damages), partitions)
+    return tuple(chain.from_iterable(damages)), len(damages), partitions
 
 
 def _open_contents(chosen: ChosenState) -> Callable[[tuple[int, int]], Iterator[list[FileDamage]]]:
@@ -99,7 +86,6 @@ class _Operator:
     def __init__(self, chosen: ChosenState, operator: Operator) -> None:
         self._units = [unit for unit in state_units(chosen.checkpoint) if unit.operator == operator.id]
         self._folder = f"{STATE}/{operator.id}"
-        self._delimiter = delimiter_of(chosen.recorded)
         self._layouts = dict(_layouts(chosen, operator, self._units))
         stores = {layout.store for layout in self._layouts.values()}
         self._files = {store: _files(chosen, operator, store) for store in stores}
@@ -129,7 +115,7 @@ class _Operator:
             damages.append(FileDamage(f"{self._folder}/{partition}", kind, "; ".join(missing + others)))
         of_stores = (files_by_partition.get(partition) for files_by_partition in self._files.values())
         for files in filter(None, of_stores):
-            foreign = find_foreign_snapshot(files, self._delimiter, MOST_BYTES)
+            foreign = find_foreign_snapshot(files, MOST_BYTES)
             if foreign is not None:
                 detail = "it is older than the changes of its version, and has different rows"
                 damages.append(FileDamage(foreign, DamageKind.FOREIGN, detail))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -112,10 +113,8 @@ def read_every_byte(
     """Read a checkpoint as ``open_to_look`` does, and besides every byte of its state."""
     options = storage_options or {}
     storage = reader.open_live_version(uri, options)
-    try:
+    with suppress(reader.LeadsOut):
         look_at_every_byte(storage, options, jobs=jobs, engine=engine, announce=announce, watcher=watcher)
-    except reader.LeadsOut:
-        return reader.look_beside(reader.read_checkpoint(storage, batches=batches, look_only=True), options)
     return reader.look_beside(reader.read_checkpoint(storage, batches=batches, look_only=True), options)
 
 
@@ -173,8 +172,8 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     except CkptError:
         every_byte = replace(state.every_byte, rows_unread=True)
         return replace(checkpoint, state=replace(state, every_byte=every_byte))
-    contents = check_contents(chosen, runner)
-    of_rows = tuple(_blame_schemas(state, contents.damages))
+    damages_of_rows, compared, partitions = check_contents(chosen, runner)
+    of_rows = tuple(_blame_schemas(state, damages_of_rows))
     every = (*of_rows, *find_misplaced_keys(chosen, runner), *state.every_byte.damages)
     damages = {damage.path: damage for damage in every}
     bad = () if chosen.moment.state_version != state.needed_version else of_rows
@@ -182,8 +181,8 @@ def _add_contents(checkpoint: Checkpoint, storage: Storage, options: Mapping[str
     every_byte = replace(
         state.every_byte,
         damages=tuple(damages[path] for path in sorted(damages)),
-        partitions=contents.partitions,
-        compared=contents.compared,
+        partitions=partitions,
+        compared=compared,
     )
     damages_of_load, in_files = (*state.damages, *loaded), every_byte.damages
     state = replace(state, every_byte=every_byte, damages=damages_of_load, damaged_files=in_files)
@@ -216,10 +215,18 @@ def _make_state_damage(damage: FileDamage, version: int) -> StateDamage:
 def _verify_files(
     uri: str, options: Mapping[str, str], needed: Needed, jobs: int, engine: Runner | None, watcher: Watcher | None
 ) -> Verified:
+    """Check each file, one after the other, or side by side in processes, as they are done.
+
+    Raises CkptError where a process ends before its work is done.
+    """
     wrong: dict[str, Verdict] = {}
     unknown: dict[str, str] = {}
     done, total = 0, needed.bytes
-    for file, outcome in _check_files(uri, options, needed.files, jobs, engine):
+    files: Sequence[NeededFile] = needed.files
+    count = 1 if is_in_memory(uri) else min(jobs, total // _WORTH_A_PROCESS + 1)
+    if count > 1:
+        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
+    for file, outcome in (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files):
         if isinstance(outcome, Verdict):
             wrong[file.path] = outcome
         elif outcome is not None:
@@ -228,19 +235,6 @@ def _verify_files(
         if watcher is not None:
             watcher(done, total)
     return needed.ends.with_all(Verified(wrong, set(unknown), reasons=unknown))
-
-
-def _check_files(
-    uri: str, options: Mapping[str, str], files: Sequence[NeededFile], jobs: int, engine: Runner | None = None
-) -> Iterator[tuple[NeededFile, FileOutcome]]:
-    """Check each file, one after the other, or side by side in processes; outcomes come as files are done.
-
-    Raises CkptError where a process ends before its work is done.
-    """
-    count = min(jobs, sum(file.size for file in files) // _WORTH_A_PROCESS + 1 if not is_in_memory(uri) else 1)
-    if count > 1:
-        files = sorted(files, key=lambda file: file.size, reverse=True)  # shares of about the same size
-    return (engine or Processes(count)).run(_open_checker, (uri, dict(options)), files)
 
 
 def _open_checker(shared: tuple[str, Mapping[str, str]]) -> Callable[[NeededFile], Iterator[FileOutcome]]:

@@ -6,31 +6,33 @@ import os
 import signal
 import sys
 import time
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ckpt.state.export.targets import Format, Mode, choose_target
-from ckpt.state.reading.columns import Shape
-from ckpt.state.reading.reading import StateRequest, plan_readings
+from ckpt.state.export.request import ExportRequest, plan_export
+from ckpt.state.export.targets import Format
 from commands.watching import bar
 from tests.support.places import SAMPLES
 
 
 @pytest.mark.spark
-def test_ctrl_c_cancels_the_job_and_cleans_up(spark: Any, tmp_path: Path) -> None:
+def test_ctrl_c_cancels_the_job_and_cleans_up(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real signal, sent once Spark's own count says that tasks are running that would take minutes."""
     from pyspark.sql.functions import udf
 
     from ckpt.spark import export as exporting
 
-    path = str(SAMPLES / "aggregation-hdfs-4.2")
-    (reading,) = plan_readings(StateRequest(path))
-    one = exporting.shape_reading(spark, reading, Shape.FLAT)
-    slow = replace(one, frame=one.frame.withColumn("slow", udf(lambda: time.sleep(100), "int")()))
+    path, shape_reading = str(SAMPLES / "aggregation-hdfs-4.2"), exporting.shape_reading
+    plan = plan_export(ExportRequest(path, to=str(tmp_path / "out"), format=Format.JSON))
+
+    def shape_slowly(*what: Any, **how: Any) -> Any:
+        frame, part = shape_reading(*what, **how)
+        return frame.withColumn("slow", udf(lambda: time.sleep(100), "int")()), part
+
+    monkeypatch.setattr(exporting, "shape_reading", shape_slowly)
     counted: list[tuple[int, int]] = []
 
     def watcher(done: int, total: int) -> None:
@@ -40,9 +42,7 @@ def test_ctrl_c_cancels_the_job_and_cleans_up(spark: Any, tmp_path: Path) -> Non
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        exporting.write_exports(
-            spark, [slow], choose_target(str(tmp_path / "out"), None, Format.JSON, Mode.ERROR, path), watcher
-        )
+        exporting.write_exports(spark, plan, watcher)
 
     assert time.monotonic() - began < 100
     assert counted[0][0] == 0

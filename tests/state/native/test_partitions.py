@@ -44,7 +44,7 @@ def test_rows_and_their_order_are_those_of_one_process(
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     sizes = ckpt.state_keys(path, **part)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(entries, "batches_of", None)  # not called here
+    monkeypatch.setattr(entries, "entries_of", None)  # not called here
     monkeypatch.setattr(show, "entries_of", None)
     assert ckpt.read_state_arrow(path, jobs=2, **asked, **part).equals(alone)
     assert [one.rows for one in ckpt.state_count(path, jobs=2, **part).units] == [alone.num_rows]
