@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.live import remedies_followed
-from tests.live.delta import cases as delta_cases, judging as delta_judging, record as delta_record
+from tests.live.delta import cases as delta_cases, record as delta_record
 from tests.live.first_remedy import LATER, Answer, Obeyed, about_source
-from tests.live.kafka import cases, judging, record
+from tests.live.judging import checkpoint_of, inspected
+from tests.live.kafka import cases, record
 from tests.live.remedies_followed import STATES
 from tests.support.spark import recording
 from tests.support.spark.live import EVERY_CASE
@@ -209,14 +210,14 @@ def test_what_was_obeyed_is_what_is_said_today(name: str, tmp_path: Path) -> Non
 def today_of_a_table(incident: str, state: str, folder: Path) -> Obeyed:
     case = delta_cases.Case("versions", incident, state == "committed")
     answer = delta_record.SUITE.recorded("4.2")[case.name]
-    checkpoint = delta_judging.checkpoint_of(folder, answer["offsets"], committed=case.committed)
-    return about_source(delta_judging.inspected(checkpoint, delta_record.from_json(answer["now"], case), "4.2"))
+    checkpoint = checkpoint_of(folder, answer["offsets"], committed=case.committed)
+    return about_source(inspected(checkpoint, delta_record.from_json(answer["now"], case), "4.2"))
 
 
 def today_of_a_topic(case: cases.Case, folder: Path) -> Obeyed:
     answer = record.SUITE.recorded("4.2")[case.name]
     now = record.from_json(answer["now"], fail_on_data_loss=case.fail_on_data_loss)
-    return about_source(judging.inspected(cases.written(folder, "t", committed=case.committed), now, "4.2"))
+    return about_source(inspected(cases.written(folder, "t", committed=case.committed), now, "4.2"))
 
 
 def comparable(takes: Answer, folder: Path) -> Answer:

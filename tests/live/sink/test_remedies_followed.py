@@ -4,7 +4,6 @@ All are recorded (`python -m tests.support.spark.recording sink-remedies`), and 
 """
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,7 +107,3 @@ def test_a_query_id_without_batches_that_were_there_is_an_error(ckpt: Ckpt, copy
     run = ckpt("inspect", checkpoint, "-o", "json")
     assert run.exit_code == 1
     assert [one["code"] for one in run.json()["findings"] if one["severity"] == "error"] == ["CKPT127"]
-
-
-def test_a_new_place_without_an_id_is_no_warning(ckpt: Ckpt, tmp_path: Path) -> None:
-    assert ckpt("inspect", tmp_path).exit_code == 0
