@@ -1,11 +1,10 @@
 """Statements that were false alarms, each on the kind of checkpoint on which it was seen."""
 
-import json
-
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle.cases.model import delete, delete_logs, replace, truncate, write
+from tests.support.files import edit_metadata
 from tests.support.places import SAMPLES
 from tests.support.spark.mutations import Mutation
 
@@ -244,11 +243,7 @@ def test_a_commit_of_spark_2_3_was_not_truncated(ckpt: Ckpt, copy_of: CopyOf) ->
     written = write("commits/5", "v1\n{}")
     assert "CKPT110" in codes(ckpt, copy_of("stateless-3.5", written))
     old = copy_of("stateless-3.5", written, to="old")
+    kept = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
     for path in (old / "offsets").glob("[0-9]*"):
-        version, metadata, *sources = path.read_text().split("\n")
-        recorded = json.loads(metadata)
-        kept = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
-        recorded["conf"] = {name: recorded["conf"][name] for name in kept}
-        path.write_text("\n".join((version, json.dumps(recorded), *sources)))
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        edit_metadata(path, lambda recorded: recorded.update(conf={name: recorded["conf"][name] for name in kept}))
     assert "CKPT110" not in codes(ckpt, old)
