@@ -6,6 +6,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle.cases.model import delete, delete_logs, replace, truncate, write
 from tests.support.files import edit_metadata
 from tests.support.places import SAMPLES
+from tests.support.remedies import remove
 from tests.support.spark.mutations import Mutation
 
 
@@ -62,8 +63,7 @@ def test_a_repaired_gap_further_back_does_not_make_the_next_one_a_loss(ckpt: Ckp
 def test_a_kafka_source_that_had_no_topic_yet(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2", replace("offsets/4", '{"orders":{"0":50,"1":48}}', "{}"))
     assert codes(ckpt, checkpoint) == codes(ckpt, "sample_checkpoints/kafka-4.2")
-    (checkpoint / "commits" / "5").unlink()
-    (checkpoint / "commits" / ".5.crc").unlink()
+    remove(checkpoint / "commits" / "5")
     told = ckpt("inspect", checkpoint, "-o", "json").json()
     assert {restart["outcome"] for restart in told["restart"]} == {"resumes"}
     assert "CKPT106" not in codes(ckpt, checkpoint)
