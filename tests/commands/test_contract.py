@@ -31,7 +31,9 @@ from tests.support.places import HERE, SAMPLE_NAMES
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_every_sample_is_told_as_published(sample: str, ckpt: Ckpt) -> None:
-    assert contract.disagreements(ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").json()) == []
+    document = ckpt("inspect", f"sample_checkpoints/{sample}", "-o", "json").json()
+    assert contract.disagreements(document) == []
+    assert list(contract.contradictions(document)) == []
 
 
 def test_an_empty_folder_is_told_as_published(ckpt: Ckpt, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from ckpt.versions import Spark
-from tests.commands import contract
 from tests.inspection import golden
 from tests.inspection.golden.codes import MUST_SHOW, SHRUGGED_OFF
 from tests.support.places import ANSWERS, HERE, SAMPLE_NAMES
@@ -36,7 +35,6 @@ def test_warnings_and_errors_are_those_that_the_damage_must_show(sample: str) ->
     told, must = golden.recorded(sample), MUST_SHOW.get(sample, set())
     assert {found["code"] for found in told["findings"] if found["severity"] != "note"} == must
     assert told["exit_code"] == (1 if must else 0)
-    assert list(contract.contradictions(told)) == []
 
 
 def test_every_damage_is_judged_by_hand() -> None:

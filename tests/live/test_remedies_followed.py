@@ -37,6 +37,8 @@ _BEFORE_IT = (
     "Rows before that version that were not read are read by a batch query, or by none|"
     "Only a batch query can read the unread rows before that version"
 )
+_OF_THE_OLD_TABLE = "the sink has of the old one stays there|rows of the old table stay in the sink"
+_FROM_NOW_ON = "reads (everything|what is) written from now on"
 _SINCE_THE_CHANGE = {
     "committed": (READ | LAST, _BEFORE_IT),
     "written": (READ | LAST, _BEFORE_IT),
@@ -57,44 +59,23 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
     ),
     "log-from-3": {
         "committed": (READ | LAST | NEXT, "nothing that was not read is missing|no unread row is missing"),
-        "written": (
-            READ | LAST | NEXT,
-            _gone("version 2"),
-        ),
-        "unwritten": (
-            READ | NEXT,
-            _gone("version 2"),
-        ),
+        "written": (READ | LAST | NEXT, _gone("version 2")),
+        "unwritten": (READ | NEXT, _gone("version 2")),
     },
     "log-from-5": {
-        "committed": (
-            READ | LAST | rows(5),
-            _gone("versions 3 to 4"),
-        ),
-        "written": (
-            READ | LAST | rows(5),
-            _gone("versions 2 to 4"),
-        ),
-        "unwritten": (
-            READ | rows(5),
-            _gone("versions 2 to 4"),
-        ),
+        "committed": (READ | LAST | rows(5), _gone("versions 3 to 4")),
+        "written": (READ | LAST | rows(5), _gone("versions 2 to 4")),
+        "unwritten": (READ | rows(5), _gone("versions 2 to 4")),
     },
     "created-again": {
-        "committed": (
-            READ | LAST | CREATED,
-            "the sink has of the old one stays there|rows of the old table stay in the sink",
-        ),
-        "written": (
-            READ | LAST | CREATED,
-            "the sink has of the old one stays there|rows of the old table stay in the sink",
-        ),
-        "unwritten": (READ | CREATED, "the sink has of the old one stays there|rows of the old table stay in the sink"),
+        "committed": (READ | LAST | CREATED, _OF_THE_OLD_TABLE),
+        "written": (READ | LAST | CREATED, _OF_THE_OLD_TABLE),
+        "unwritten": (READ | CREATED, _OF_THE_OLD_TABLE),
     },
     "older-copy": {
-        "committed": (READ | LAST, "reads (everything|what is) written from now on"),
-        "written": (READ | LAST, "reads (everything|what is) written from now on"),
-        "unwritten": (READ, "reads (everything|what is) written from now on"),
+        "committed": (READ | LAST, _FROM_NOW_ON),
+        "written": (READ | LAST, _FROM_NOW_ON),
+        "unwritten": (READ, _FROM_NOW_ON),
     },
     "older-copy-goes-on": {
         "committed": (READ | LAST | rows(6) | REWRITTEN, "to read version 2 as it is now"),

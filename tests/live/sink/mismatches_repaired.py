@@ -22,14 +22,7 @@ from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.new.copy.copy import copy
-from tests.live.sink.mismatches import (
-    BOTH_SINKS,
-    CASES,
-    ONLY_DELTA,
-    Asked,
-    sink_goes_back,
-    uncommitted,
-)
+from tests.live.sink.mismatches import BOTH_SINKS, CASES, ONLY_DELTA, Asked, sink_goes_back, uncommitted
 from tests.live.sink.remedies_followed import BATCHES
 from tests.live.sink.stateful import NEWEST, Numbers
 from tests.support.cli import invoke
