@@ -89,19 +89,16 @@ NO_CHECKPOINTS = {
 """Paths beside all samples, or below a folder with the files of the test; and what more is said."""
 
 
-@pytest.mark.parametrize(("path", "told"), NO_CHECKPOINTS.items())
-def test_a_path_of_something_else_is_refused(path: str, told: str, ckpt: Ckpt, tmp_path: Path) -> None:
+def test_a_path_of_something_else_is_refused(ckpt: Ckpt, tmp_path: Path) -> None:
     written = 'v1\n{"path":"file:/out/part-0.parquet","size":1,"isDir":false,"action":"add"}'
     files = {"notes/notes.txt": "no checkpoint", "sink/_spark_metadata/0": written, "sink/part-0.parquet": "PAR1"}
     write_files(tmp_path, files)
     (tmp_path / "loop").symlink_to("back")
     (tmp_path / "back").symlink_to("loop")
 
-    result = ckpt("inspect", path if "/" in path else tmp_path / path)
-
-    assert result.exit_code == 3
-    assert path in result.refusal()
-    assert told in result.stderr
+    for path, told in NO_CHECKPOINTS.items():
+        result = ckpt("inspect", path if "/" in path else tmp_path / path)
+        assert (result.exit_code, path in result.refusal(), told in result.stderr) == (3, True, True), result
 
 
 def test_a_folder_of_checkpoints_names_them(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

@@ -75,31 +75,32 @@ def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("command", "path", "words"),
-    [
-        ("inspect", "checkpoint.kind", Kind),
-        ("inspect", "batches.pattern", Pattern),
-        ("inspect", "sources[].type", SourceType),
-        ("inspect", "sources[].live.outcome", SourceOutcome),
-        ("inspect", "sources[].live.partitions[].fate", Fate),
-        ("inspect", "restart[].progress", Progress),
-        ("inspect", "restart[].outcome", Outcome),
-        ("inspect", "state.provider", Provider),
-        ("inspect", "findings[].severity", Severity),
-        ("handoff", "sources[].begin", StartingPoint),
-        ("migrate changelog", "outcome", switches.SwitchOutcome),
-        ("migrate changelog", "to", switches.Changelog),
-        ("migrate changelog", "state_compared.verdict", comparison.ComparisonVerdict),
-        ("migrate provider", "outcome", switches.MoveOutcome),
-        ("migrate provider", "to", ToProvider),
-        ("migrate transform-with-state", "api", Api),
-        ("migrate transform-with-state", "time_mode", TimeMode),
-        ("migrate transform-with-state", "variables[].form", VariableForm),
-    ],
-)
-def test_published_words_are_all_the_words_there_are(command: str, path: str, words: type[StrEnum]) -> None:
-    assert contract.shapes(command)[path].words == {str(word) for word in words}, "run make docs"
+WORDS: dict[tuple[str, str], type[StrEnum]] = {
+    ("inspect", "checkpoint.kind"): Kind,
+    ("inspect", "batches.pattern"): Pattern,
+    ("inspect", "sources[].type"): SourceType,
+    ("inspect", "sources[].live.outcome"): SourceOutcome,
+    ("inspect", "sources[].live.partitions[].fate"): Fate,
+    ("inspect", "restart[].progress"): Progress,
+    ("inspect", "restart[].outcome"): Outcome,
+    ("inspect", "state.provider"): Provider,
+    ("inspect", "findings[].severity"): Severity,
+    ("handoff", "sources[].begin"): StartingPoint,
+    ("migrate changelog", "outcome"): switches.SwitchOutcome,
+    ("migrate changelog", "to"): switches.Changelog,
+    ("migrate changelog", "state_compared.verdict"): comparison.ComparisonVerdict,
+    ("migrate provider", "outcome"): switches.MoveOutcome,
+    ("migrate provider", "to"): ToProvider,
+    ("migrate transform-with-state", "api"): Api,
+    ("migrate transform-with-state", "time_mode"): TimeMode,
+    ("migrate transform-with-state", "variables[].form"): VariableForm,
+}
+"""The words of a key of the JSON of a command."""
+
+
+def test_published_words_are_all_the_words_there_are() -> None:
+    published = {(command, path): contract.shapes(command)[path].words for command, path in WORDS}
+    assert published == {key: {str(word) for word in words} for key, words in WORDS.items()}, "run make docs"
 
 
 COMMANDS = contract.commands()
