@@ -188,23 +188,10 @@ _CHANGED = {
     "deleted-last": ("skip-deletes",),
     "more-rows": ("one file", "one row"),
 }
+_GONE_BACK = ("nothing", "expired-first", "expired-before", "rolled-back")
 _OTHERS = {
-    "first batch": (
-        "nothing",
-        "expired-first",
-        "expired-before",
-        "rolled-back",
-        "created-again",
-        "overwritten-then-more",
-    ),
-    "inside a snapshot": (
-        "nothing",
-        "expired-first",
-        "expired-before",
-        "rolled-back",
-        "overwritten-then-more",
-        "created-again",
-    ),
+    "first batch": (*_GONE_BACK, "created-again", "overwritten-then-more"),
+    "inside a snapshot": (*_GONE_BACK, "overwritten-then-more", "created-again"),
 }
 CASES = [
     Case(history, incident, committed, options, available_now)
