@@ -207,8 +207,6 @@ def test_a_call_is_a_line_of_python_or_of_a_shell(advised: Call, line: str) -> N
 
 
 def test_a_value_without_pages_prints_its_short_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ckpt.values import Value
-
     value = ckpt.open_checkpoint(KAFKA)
     monkeypatch.setattr(Value, "renderers", lambda: None)
 

@@ -8,13 +8,13 @@ from keyword import iskeyword
 from typing import Any, get_args
 
 import pytest
-from typer.main import get_command
 
 import ckpt
 from ckpt.advice.spelling import GROUPS, name_command
 from ckpt.errors import CkptError
 from commands.main import app
 from commands.render.book import BOOK
+from tests.conftest import commands_of
 from tests.laws.advice.calls import declared_calls
 from tests.support.places import ROOT
 
@@ -46,20 +46,7 @@ EXCEPTIONS = {
 """An option or an argument that the other side has not, and why."""
 
 
-def list_commands() -> Iterator[tuple[str, Any]]:
-    """Yield each command that is no group, with the words that name it."""
-
-    def walk(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        if not hasattr(command, "commands"):
-            yield " ".join(words), command
-            return
-        for name in command.commands:
-            yield from walk(command.commands[name], (*words, name))
-
-    yield from walk(get_command(app), ())
-
-
-COMMANDS = dict(list_commands())
+COMMANDS = commands_of(app)
 
 
 def find_call(command: str) -> Callable[..., Any] | None:
@@ -122,19 +109,22 @@ SECOND = {"new", "other", "document", "roots", "statement"}
 """NEW, the other checkpoint of a comparison, the file of an import; the roots of a statement; that of a connection."""
 
 
-@pytest.mark.parametrize("name", [name for name in ckpt.__all__ if isfunction(getattr(ckpt, name))])
+FUNCTIONS = {name: call for name in ckpt.__all__ if isfunction(call := getattr(ckpt, name))}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_call_takes_the_checkpoint_first_and_all_else_by_name(name: str) -> None:
-    parameters = signature(getattr(ckpt, name)).parameters.values()
+    call = signature(FUNCTIONS[name])
+    parameters = call.parameters.values()
     named = (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
     first, *second = [parameter.name for parameter in parameters if parameter.kind not in named]
     assert first in FIRST
     assert len(second) <= 1
     assert {*second} <= SECOND
-    kinds = [each.annotation for each in parameters] + [signature(getattr(ckpt, name)).return_annotation]
+    kinds = [each.annotation for each in parameters] + [call.return_annotation]
     assert not any("Any" in str(kind) for kind in kinds)
 
 
-FUNCTIONS = {name: call for name in ckpt.__all__ if isfunction(call := getattr(ckpt, name))}
 ON_SPARK = {"read_state", "read_changes", "read_initial_state", "rehearse"}
 OF_A_PATH = {name for name, call in FUNCTIONS.items() if next(iter(signature(call).parameters)) == "checkpoint"}
 

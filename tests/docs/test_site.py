@@ -1,7 +1,6 @@
 """The site as it is built: no raw Markdown, no dead link; every page in a real browser."""
 
 import html
-import json
 import os
 import re
 import shutil
@@ -9,14 +8,13 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from docs.generate.places import DOCS
 from docs.generate.site import break_names, link_names, site_html
 from tests.support.places import ROOT
-from tests.webpage.test_browser import BROWSER
+from tests.webpage.test_browser import BROWSER, looked_at
 
 WIDTHS = (390, 1280)
 MEASURE = """<script>onload = () => {
@@ -149,27 +147,20 @@ def test_a_newcomer_is_two_clicks_from_an_answer(site: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium here: apt install chromium")
 def test_no_page_is_too_wide_and_code_in_tables_is_not_broken(site: Path, tmp_path: Path) -> None:
-    assert BROWSER
     shutil.copytree(site, tmp_path / "site")
     pages = sorted(str(page.relative_to(site)) for page in site.rglob("*.html") if page.name != "404.html")
-    measure(tmp_path, pages, BROWSER)
+    measure(tmp_path, pages)
 
 
-def measure(folder: Path, pages: list[str], browser: str) -> None:
+def measure(folder: Path, pages: list[str]) -> None:
     """Show all pages at once, in one browser, as frames whose scripts do not run."""
     shown = [(page, width) for page in pages for width in WIDTHS]
     frames = "".join(
         f'<iframe src="site/{page}" sandbox="allow-same-origin" style="border:0;width:{width}px;height:900px"></iframe>'
         for page, width in shown
     )
-    wrapper = folder / "frames.html"
-    wrapper.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}")
-    words = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"]
-    words += ["--allow-file-access-from-files", "--dump-dom", wrapper.as_uri()]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=400, check=True)
-    said = re.search("MEASURED(.*)END", done.stdout, re.S)
-    assert said, done.stderr[-2000:]
-    found: list[dict[str, Any]] = json.loads(html.unescape(said[1]))
+    page = f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}"
+    found = looked_at(page, folder, dark=False)
     assert sum(one["codes"] for one in found) > 1000
     ugly = [
         (page, width, one["width"], one["broken"])

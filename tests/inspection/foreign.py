@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from tests.support.files import write_files
+
 TREES: dict[str, tuple[dict[str, bytes], tuple[str, ...], str]] = {
     "postgres": (
         {"PG_VERSION": b"15\n", "pg_multixact/offsets/0000": b"\0" * 8192, "pg_multixact/members/0000": b"\0" * 8192},
@@ -77,9 +79,7 @@ TREES: dict[str, tuple[dict[str, bytes], tuple[str, ...], str]] = {
 def build(top: Path, name: str) -> list[Path]:
     """Make one of the trees; returns the folders that are no checkpoints."""
     files, folders, _ = TREES[name]
-    for path, content in files.items():
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_bytes(content)
+    write_files(top, files)
     return [top / folder for folder in folders]
 
 

@@ -12,6 +12,7 @@ from ckpt.restart.findings import Outcome
 from commands.inspected import read_evidence
 from tests.conftest import Ckpt
 from tests.support.auto_loader import build
+from tests.support.files import edit_metadata, rewrite
 
 RUNTIME = "18.0.x-aarch64-photon-scala2.13"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -21,11 +22,9 @@ CLASS = "com.databricks.sql.streaming.state.RocksDBStateStoreProvider"
 def record(checkpoint: Path, source: dict[str, object] | None, **conf: str) -> None:
     """Rewrite the newest offsets with more settings, and another source."""
     file = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    version, metadata, line = file.read_text().splitlines()
-    parsed = json.loads(metadata)
-    parsed["conf"] |= conf
-    file.write_text("\n".join((version, json.dumps(parsed), line if source is None else json.dumps(source))))
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    edit_metadata(file, lambda metadata: metadata["conf"].update(conf))
+    if source is not None:
+        rewrite(file, lambda text: text.rpartition("\n")[0] + f"\n{json.dumps(source)}")
 
 
 @pytest.mark.parametrize(

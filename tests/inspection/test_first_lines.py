@@ -1,13 +1,24 @@
 """The first lines of a page have the outcome, the cause with its file and the command; and a page is short."""
 
-from collections.abc import Callable
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+import ckpt as library
+from ckpt.advice.spelling import SHELL
+from ckpt.advice.words import speaking
+from ckpt.inspection.inspection import Inspection
+from commands.render.layout import PageLayout
+from commands.render.page import InspectionReport
 from tests.conftest import Ckpt
-from tests.inspection.first_lines import Shown, damaged, show, show_all
+from tests.restart.oracle.cases import CASES
 from tests.restart.oracle.cases.model import delete
-from tests.support.places import SAMPLES
+from tests.support.places import SAMPLE_NAMES, SAMPLES
+from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
 
 LONG = 40
@@ -17,6 +28,58 @@ _EACH = 1 if EVERY_CASE else 24
 """Of the damages of the oracle those that are tried: 1,647 pages take minutes."""
 
 OUTCOMES = ("WILL NOT RESTART", "RESTARTS", "STARTS FRESH", "UNKNOWN")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A checkpoint and its page."""
+
+    name: str
+    inspection: Inspection
+    wide: list[str]  # its lines at 80 columns
+    narrow: list[str]  # at 40
+
+    @property
+    def first(self) -> list[str]:
+        """The lines up to the blank one."""
+        return self.wide[: self.wide.index("")]
+
+    @property
+    def command(self) -> str | None:
+        """The command of the first step."""
+        steps = self.inspection.advice.steps
+        line = steps[0].line if steps else None
+        with speaking(SHELL):
+            return None if line is None else line.spell(SHELL)
+
+
+def show(name: str, checkpoint: Path) -> Shown:
+    """Inspect a checkpoint, as ``ckpt inspect`` does."""
+    inspection = library.inspect(str(checkpoint))
+    with speaking(SHELL):
+        page = InspectionReport(inspection).page()
+        wide, narrow = (PageLayout(width).text(page).splitlines() for width in (80, 40))
+    return Shown(name, inspection, wide, narrow)
+
+
+def damaged(each: int = 1) -> Iterator[tuple[str, Path, list[mutations.Mutation]]]:
+    """Each damage of the oracle once, or each one of some: its name, its sample and what is done to that."""
+    seen = set()
+    for case in CASES:
+        key = case.sample, json.dumps(case.mutations, sort_keys=True)
+        if key not in seen and case.folder.is_dir():
+            seen.add(key)
+            if not len(seen) % each:
+                yield case.name, case.folder, list(case.mutations)
+
+
+def show_all(each: int = 1) -> Iterator[Shown]:
+    """All samples, or every fourth, and damages of the oracle."""
+    for name in SAMPLE_NAMES[:: 1 if each == 1 else 4]:
+        yield show(name, SAMPLES / name)
+    for name, sample, done in damaged(each):
+        with tempfile.TemporaryDirectory() as folder:
+            yield show(name, mutations.copy_of(sample, Path(folder) / "cp", done))
 
 
 def _names_outcome_cause_and_command(shown: Shown) -> bool:

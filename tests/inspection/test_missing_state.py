@@ -10,6 +10,8 @@ import pytest
 
 from ckpt import Inspection, inspect
 from ckpt.advice import Instruction
+from tests.conftest import CopyOf
+from tests.restart.oracle.cases.model import delete, write
 from tests.support.places import SAMPLES
 from tests.support.spark import queries
 
@@ -52,10 +54,8 @@ def test_one_step_names_all(sample: str, tmp_path: Path) -> None:
     assert inspect(checkpoint).sound
 
 
-def test_a_damaged_file_after_a_missing_one_is_named_too(tmp_path: Path) -> None:
-    checkpoint = shutil.copytree(SAMPLES / "aggregation-hdfs-4.2", tmp_path / "checkpoint")
-    (checkpoint / "state/0/0/9.delta").unlink()
-    (checkpoint / "state/0/0/10.delta").write_bytes(b"")
+def test_a_damaged_file_after_a_missing_one_is_named_too(copy_of: CopyOf) -> None:
+    checkpoint = copy_of("aggregation-hdfs-4.2", *delete("state/0/0/9.delta"), write("state/0/0/10.delta", ""))
 
     found = {(rated.code, rated.path) for rated in inspect(checkpoint).troubles}
 

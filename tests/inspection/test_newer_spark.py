@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
+from tests.support.files import edit_metadata, rewrite
 
 CONTINUES = "written by perhaps a Spark after 4.3, on which the query continues"
 
 
-def _rewrite(log: str, change: Callable[[list[str]], None]) -> Callable[[Path], None]:
+def _version(log: str, line: str) -> Callable[[Path], None]:
     def write(checkpoint: Path) -> None:
         for path in (checkpoint / log).glob("[0-9]*"):
-            lines = path.read_text().split("\n")
-            change(lines)
-            path.write_text("\n".join(lines))
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            rewrite(path, lambda text: re.sub(".*", line, text, count=1))
 
     return write
 
 
-def _version(log: str, line: str) -> Callable[[Path], None]:
-    return _rewrite(log, lambda lines: lines.__setitem__(0, line))
-
-
 def _record(name: str, value: str) -> Callable[[Path], None]:
-    def change(lines: list[str]) -> None:
-        metadata = json.loads(lines[1])
-        metadata["conf"][f"spark.sql.{name}"] = value
-        lines[1] = json.dumps(metadata)
+    def write(checkpoint: Path) -> None:
+        for path in (checkpoint / "offsets").glob("[0-9]*"):
+            edit_metadata(path, lambda metadata: metadata["conf"].update({f"spark.sql.{name}": value}))
 
-    return _rewrite("offsets", change)
+    return write
 
 
 def _replace(path: str, old: str, new: str) -> Callable[[Path], None]:
     def write(checkpoint: Path) -> None:
         (file,) = checkpoint.glob(path)
-        file.write_text(file.read_text().replace(old, new))
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        rewrite(file, lambda text: text.replace(old, new))
 
     return write
 

@@ -18,6 +18,7 @@ from ckpt.storage import open_storage
 from tests.conftest import Ckpt
 from tests.inspection.foreign import LEFT, TREES, build
 from tests.laws.hostile.fuzz import COMMANDS, WRITING
+from tests.support.files import write_files
 from tests.support.places import ROOT
 
 ID = ("--query-id", "00000000-0000-4000-8000-000000000009")
@@ -32,13 +33,6 @@ GIVEN = {
 
 def files(top: Path) -> dict[str, bytes]:
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
-
-
-def write(top: Path, content: dict[str, bytes]) -> Path:
-    for path, data in content.items():
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_bytes(data)
-    return top
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -81,7 +75,7 @@ def test_no_command_writes(command: str, tmp_path: Path, ckpt: Ckpt) -> None:
 
 @pytest.mark.parametrize("left", LEFT)
 def test_what_little_is_left_is_a_checkpoint(left: str, tmp_path: Path) -> None:
-    top = write(tmp_path / "left", LEFT[left])
+    top = write_files(tmp_path / "left", LEFT[left])
 
     assert discover(open_storage(str(top))).checkpoints == ("",)
     read_checkpoint(open_storage(str(top)))

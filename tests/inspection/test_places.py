@@ -10,6 +10,7 @@ import pytest
 
 import ckpt
 from ckpt.inspection.checks.places import find_passing_place
+from tests.support.files import rewrite
 from tests.support.places import SAMPLES
 
 _NAMES = {"CKPT512", "CKPT513", "CKPT514"}
@@ -61,9 +62,7 @@ def test_the_folder_of_a_run_is_found_and_a_copy_of_it_is_in_order(tmp_path: Pat
 def test_a_recorded_path_shows_where_a_copy_was_written(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "tws-changelog-4.0", tmp_path / "orders")
     metadata = max((tmp_path / "orders").glob("state/0/_metadata/v2/[0-9]*"))
-    recorded = re.sub(r'"[^"]+(?=/state/0/_stateSchema)', f'"file:/tmp/{_RUN}', metadata.read_text())
-    metadata.write_text(recorded)
-    (metadata.parent / f".{metadata.name}.crc").unlink(missing_ok=True)
+    rewrite(metadata, lambda text: re.sub(r'"[^"]+(?=/state/0/_stateSchema)', f'"file:/tmp/{_RUN}', text))
     assert codes(str(tmp_path / "orders")) == {"CKPT512"}
 
 

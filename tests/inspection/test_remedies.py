@@ -19,7 +19,7 @@ from ckpt.versions import NEWEST, Spark
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle import answers
 from tests.restart.oracle.cases.logs import REMEDIED, SAMPLE
-from tests.restart.oracle.cases.model import delete_logs
+from tests.restart.oracle.cases.model import delete_logs, replace
 from tests.support.places import ROOT, some_quick
 from tests.support.remedies import obey, remove
 from tests.support.spark.damage import DAMAGED
@@ -91,10 +91,8 @@ def test_a_stateful_query_goes_back_with_its_state(sample: str, committed: bool,
 
 
 def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    whole, checkpoint = copy_of("aggregation-hdfs-4.2", to="a copy"), copy_of("aggregation-hdfs-4.2")
-    for batch in (7, 8, 9):
-        for folder in ("offsets", "commits"):
-            remove(checkpoint / folder / str(batch))
+    whole = copy_of("aggregation-hdfs-4.2", to="a copy")
+    checkpoint = copy_of("aggregation-hdfs-4.2", *delete_logs((7, 8, 9), (7, 8, 9)))
     document = ckpt("inspect", checkpoint, "-o", "json").json()
     assert "CKPT306" in {finding["code"] for finding in document["findings"]}
     assert document["next"][0]["do"] == "put-back"
@@ -108,9 +106,7 @@ def test_logs_that_are_put_back_fit_the_state_that_was_ahead_of_them(ckpt: Ckpt,
 
 
 def test_a_commit_ahead_of_a_stateful_query_goes_back_with_its_state(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("aggregation-hdfs-4.2")
-    for batch in (8, 9):
-        remove(checkpoint / "offsets" / str(batch))
+    checkpoint = copy_of("aggregation-hdfs-4.2", *delete_logs(offsets=(8, 9)))
     remedy = remedy_of("CKPT204", checkpoint, ckpt)
     obey(remedy, checkpoint)
 
@@ -131,14 +127,8 @@ def test_the_command_for_a_moved_checkpoint_links_it(ckpt: Ckpt, copy_of: CopyOf
     assert old.resolve() == checkpoint.resolve()
 
 
-def _lose(checkpoint: Path, *files: str) -> None:
-    for file in files:
-        remove(checkpoint / file)
-
-
 def test_where_only_a_copy_helps_a_new_checkpoint_is_left(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("aggregation-hdfs-4.2")
-    _lose(checkpoint, "offsets/8", *(f"commits/{batch}" for batch in range(10)))
+    checkpoint = copy_of("aggregation-hdfs-4.2", *delete_logs([8], range(10)))
     assert "CKPT202" in {found["code"] for found in ckpt("inspect", checkpoint, "-o", "json").json()["findings"]}
     steps = ckpt("repair", checkpoint, "-o", "json").json()["next"]
     assert [step["do"] for step in steps][-2:] == ["put-back", "start"]
@@ -146,9 +136,8 @@ def test_where_only_a_copy_helps_a_new_checkpoint_is_left(ckpt: Ckpt, copy_of: C
 
 
 def test_where_a_newer_spark_may_continue_no_new_checkpoint_is_advised(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("stateless-3.5")
-    _lose(checkpoint, *(f"{log}/{batch}" for log in ("offsets", "commits") for batch in range(1, 6)))
-    (checkpoint / "commits" / "0").write_text((checkpoint / "commits" / "0").read_text().replace("v1", "v9"))
+    newer = (*delete_logs(range(1, 6), range(1, 6)), replace("commits/0", "v1", "v9"))
+    checkpoint = copy_of("stateless-3.5", *newer)
     steps = ckpt("repair", checkpoint, "-o", "json").json()["next"]
     assert [step["do"] for step in steps] == ["start", "put-back"]
     assert "newer" in steps[0]["what"]
@@ -194,7 +183,7 @@ def test_lost_state_shows_in_batches_without_rows(ckpt: Ckpt, copy_of: CopyOf) -
 
 def test_a_watermark_without_state_is_a_warning_until_the_query_is_known(ckpt: Ckpt, copy_of: CopyOf) -> None:
     """Most such queries keep no state, and the start of another one fails and harms nothing."""
-    no_batch_without_rows = [{"op": "delete", "path": f"{log}/{i}"} for log in ("offsets", "commits") for i in range(8)]
+    no_batch_without_rows = delete_logs(range(8), range(8))
     checkpoint = copy_of("windowed-aggregation-hdfs-4.2", *_WITHOUT_STATE, *no_batch_without_rows)
     (checkpoint / "offsets" / "9").write_text((checkpoint / "offsets" / "8").read_text().replace(":50,", ":60,"))
     looked = ckpt("inspect", checkpoint)
@@ -218,8 +207,7 @@ def test_a_watermark_without_state_is_a_warning_until_the_query_is_known(ckpt: C
 
 
 def test_a_batch_that_fails_for_want_of_state_is_not_to_be_skipped(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("aggregation-hdfs-4.2", *_WITHOUT_STATE)
-    remove(checkpoint / "commits" / "9")
+    checkpoint = copy_of("aggregation-hdfs-4.2", *_WITHOUT_STATE, *delete_logs(commits=[9]))
     advice = " ".join(ckpt("inspect", checkpoint).stdout.split("\nNext")[1].split())
     assert "If batch 9 fails every time and the query is stateless, see the plan" in advice
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,17 @@ import ckpt
 from ckpt import settings
 from ckpt.inspection.checks.sink_times import CLOCKS_APART_MS
 from tests.conftest import Ckpt, CopyOf
+from tests.support.files import edit_metadata
 from tests.support.places import SAMPLES
 from tests.support.spark import queries
 
 CODE = "CKPT217"
-_TIME = r'"batchTimestampMs":\d+'
 
 
 def plan_later(checkpoint: Path, batch: int, by_ms: int) -> int:
     """Write a time into the offsets of a batch, so much later than now; return it."""
-    (checkpoint / "offsets" / f".{batch}.crc").unlink(missing_ok=True)
-    file, later = checkpoint / "offsets" / str(batch), time.time_ns() // 1_000_000 + by_ms
-    file.write_text(re.sub(_TIME, f'"batchTimestampMs":{later}', file.read_text()))
+    later = time.time_ns() // 1_000_000 + by_ms
+    edit_metadata(checkpoint / "offsets" / str(batch), lambda metadata: metadata.update(batchTimestampMs=later))
     return later
 
 

@@ -1,6 +1,5 @@
 """Which Spark wrote a checkpoint: a range that contains the true version, as narrow as the files allow."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from ckpt.restart.recorded_settings import bound_writer, name_versions
 from ckpt.versions import MINORS, RECORDED
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection import golden
+from tests.support.files import edit_metadata
 from tests.support.places import GOLDENS
 from tests.support.spark.samples import SAMPLES as WRITTEN
 
@@ -113,8 +113,4 @@ def test_state_of_old_spark_names_who_can_read_it(ckpt: Ckpt, copy_of: CopyOf) -
 
 
 def _forget(offsets: Path, *names: str) -> None:
-    version, metadata, *sources = offsets.read_text().split("\n")
-    document = json.loads(metadata)
-    document["conf"] = {name: value for name, value in document["conf"].items() if name not in names}
-    offsets.write_text("\n".join((version, json.dumps(document), *sources)))
-    (offsets.parent / f".{offsets.name}.crc").unlink(missing_ok=True)
+    edit_metadata(offsets, lambda metadata: [metadata["conf"].pop(name, None) for name in names])

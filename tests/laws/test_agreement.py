@@ -12,6 +12,7 @@ from tests.conftest import CopyOf
 from tests.laws.agreement import find_disagreements
 from tests.laws.next_obeyed import oracle_cases
 from tests.restart.oracle.cases import Case
+from tests.support.files import rewrite
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 from tests.support.spark import mutations
 from tests.support.spark.live import EVERY_CASE
@@ -119,8 +120,7 @@ def test_a_blank_line_in_all_offsets_is_no_other_source_either(copy_of: CopyOf) 
     """Each file has as many lines as the one before, and Spark counts one source too many in both."""
     checkpoint = copy_of("stateless-4.2")
     for file in (checkpoint / "offsets").glob("[0-9]*"):
-        file.write_bytes(file.read_bytes() + b"\n\n")
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        rewrite(file, lambda text: text + "\n\n")
     inspection = inspect(str(checkpoint))
     assert {forecast.outcome.runs for forecast in inspection.forecasts} == {False}
     assert len(inspection.sources) == 1
@@ -130,9 +130,7 @@ def test_a_blank_line_in_all_offsets_is_no_other_source_either(copy_of: CopyOf) 
 
 def test_a_blank_line_in_old_offsets_is_no_other_source(copy_of: CopyOf) -> None:
     checkpoint = copy_of("stateless-4.2")
-    old = checkpoint / "offsets" / "0"
-    (checkpoint / "offsets" / ".0.crc").unlink()
-    old.write_bytes(old.read_bytes() + b"\n\n")
+    rewrite(checkpoint / "offsets" / "0", lambda text: text + "\n\n")
     inspection = inspect(str(checkpoint))
     assert inspection.sound
     assert {len(batch.advanced) for batch in inspection.batches} == {1}

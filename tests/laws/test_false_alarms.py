@@ -1,12 +1,12 @@
 """Statements that were false alarms, each on the kind of checkpoint on which it was seen."""
 
-import json
-
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle.cases.model import delete, delete_logs, replace, truncate, write
+from tests.support.files import edit_metadata
 from tests.support.places import SAMPLES
+from tests.support.remedies import remove
 from tests.support.spark.mutations import Mutation
 
 
@@ -63,8 +63,7 @@ def test_a_repaired_gap_further_back_does_not_make_the_next_one_a_loss(ckpt: Ckp
 def test_a_kafka_source_that_had_no_topic_yet(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2", replace("offsets/4", '{"orders":{"0":50,"1":48}}', "{}"))
     assert codes(ckpt, checkpoint) == codes(ckpt, "sample_checkpoints/kafka-4.2")
-    (checkpoint / "commits" / "5").unlink()
-    (checkpoint / "commits" / ".5.crc").unlink()
+    remove(checkpoint / "commits" / "5")
     told = ckpt("inspect", checkpoint, "-o", "json").json()
     assert {restart["outcome"] for restart in told["restart"]} == {"resumes"}
     assert "CKPT106" not in codes(ckpt, checkpoint)
@@ -244,11 +243,7 @@ def test_a_commit_of_spark_2_3_was_not_truncated(ckpt: Ckpt, copy_of: CopyOf) ->
     written = write("commits/5", "v1\n{}")
     assert "CKPT110" in codes(ckpt, copy_of("stateless-3.5", written))
     old = copy_of("stateless-3.5", written, to="old")
+    kept = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
     for path in (old / "offsets").glob("[0-9]*"):
-        version, metadata, *sources = path.read_text().split("\n")
-        recorded = json.loads(metadata)
-        kept = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.providerClass")
-        recorded["conf"] = {name: recorded["conf"][name] for name in kept}
-        path.write_text("\n".join((version, json.dumps(recorded), *sources)))
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        edit_metadata(path, lambda recorded: recorded.update(conf={name: recorded["conf"][name] for name in kept}))
     assert "CKPT110" not in codes(ckpt, old)

@@ -11,13 +11,8 @@ from tests.support.services.fixtures import Upload, storage_words
 from tests.support.services.slow import SlowStore
 
 CHECKPOINTS = [
-    "aggregation-rocksdb-4.2",
-    "async-kafka-4.2",
-    "damaged-missing-sst",
-    "damaged-truncated-zip",
-    "damaged-missing-predecessor",
-    "file-source-4.2",
-    "join-v3-changelog-4.2",
+    *("aggregation-rocksdb-4.2", "async-kafka-4.2", "damaged-missing-sst", "damaged-truncated-zip"),
+    *("damaged-missing-predecessor", "file-source-4.2", "join-v3-changelog-4.2"),
 ]
 
 

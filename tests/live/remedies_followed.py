@@ -30,20 +30,9 @@ def _states(incident: str) -> tuple[str, ...]:
 
 
 _IN_DELTA = (
-    "log-from-2",
-    "log-from-3",
-    "log-from-5",
-    "created-again",
-    "older-copy",
-    "older-copy-goes-on",
-    "overwritten",
-    "updated",
-    "deleted-files",
-    "restored",
-    "vacuumed",
-    "file-lost",
-    "column-renamed",
-    "column-dropped",
+    *("log-from-2", "log-from-3", "log-from-5", "created-again", "older-copy", "older-copy-goes-on"),
+    *("overwritten", "updated", "deleted-files", "restored", "vacuumed", "file-lost"),
+    *("column-renamed", "column-dropped"),
 )
 _IN_FILES = ("log-from-5", "created-again", "older-copy", "updated", "column-renamed")
 _LENIENT = [("expired", state) for state in STATES] + [(f"created again with {n}", "committed") for n in (4, 30)]

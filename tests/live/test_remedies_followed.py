@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.live import remedies_followed
-from tests.live.delta import cases as delta_cases, judging as delta_judging, record as delta_record
+from tests.live.delta import cases as delta_cases, record as delta_record
 from tests.live.first_remedy import LATER, Answer, Obeyed, about_source
-from tests.live.kafka import cases, judging, record
+from tests.live.judging import checkpoint_of, inspected
+from tests.live.kafka import cases, record
 from tests.live.remedies_followed import STATES
 from tests.support.spark import recording
 from tests.support.spark.live import EVERY_CASE
@@ -36,6 +37,8 @@ _BEFORE_IT = (
     "Rows before that version that were not read are read by a batch query, or by none|"
     "Only a batch query can read the unread rows before that version"
 )
+_OF_THE_OLD_TABLE = "the sink has of the old one stays there|rows of the old table stay in the sink"
+_FROM_NOW_ON = "reads (everything|what is) written from now on"
 _SINCE_THE_CHANGE = {
     "committed": (READ | LAST, _BEFORE_IT),
     "written": (READ | LAST, _BEFORE_IT),
@@ -56,44 +59,23 @@ IN_TABLE: dict[str, dict[str, tuple[set[int], str]]] = {
     ),
     "log-from-3": {
         "committed": (READ | LAST | NEXT, "nothing that was not read is missing|no unread row is missing"),
-        "written": (
-            READ | LAST | NEXT,
-            _gone("version 2"),
-        ),
-        "unwritten": (
-            READ | NEXT,
-            _gone("version 2"),
-        ),
+        "written": (READ | LAST | NEXT, _gone("version 2")),
+        "unwritten": (READ | NEXT, _gone("version 2")),
     },
     "log-from-5": {
-        "committed": (
-            READ | LAST | rows(5),
-            _gone("versions 3 to 4"),
-        ),
-        "written": (
-            READ | LAST | rows(5),
-            _gone("versions 2 to 4"),
-        ),
-        "unwritten": (
-            READ | rows(5),
-            _gone("versions 2 to 4"),
-        ),
+        "committed": (READ | LAST | rows(5), _gone("versions 3 to 4")),
+        "written": (READ | LAST | rows(5), _gone("versions 2 to 4")),
+        "unwritten": (READ | rows(5), _gone("versions 2 to 4")),
     },
     "created-again": {
-        "committed": (
-            READ | LAST | CREATED,
-            "the sink has of the old one stays there|rows of the old table stay in the sink",
-        ),
-        "written": (
-            READ | LAST | CREATED,
-            "the sink has of the old one stays there|rows of the old table stay in the sink",
-        ),
-        "unwritten": (READ | CREATED, "the sink has of the old one stays there|rows of the old table stay in the sink"),
+        "committed": (READ | LAST | CREATED, _OF_THE_OLD_TABLE),
+        "written": (READ | LAST | CREATED, _OF_THE_OLD_TABLE),
+        "unwritten": (READ | CREATED, _OF_THE_OLD_TABLE),
     },
     "older-copy": {
-        "committed": (READ | LAST, "reads (everything|what is) written from now on"),
-        "written": (READ | LAST, "reads (everything|what is) written from now on"),
-        "unwritten": (READ, "reads (everything|what is) written from now on"),
+        "committed": (READ | LAST, _FROM_NOW_ON),
+        "written": (READ | LAST, _FROM_NOW_ON),
+        "unwritten": (READ, _FROM_NOW_ON),
     },
     "older-copy-goes-on": {
         "committed": (READ | LAST | rows(6) | REWRITTEN, "to read version 2 as it is now"),
@@ -209,14 +191,14 @@ def test_what_was_obeyed_is_what_is_said_today(name: str, tmp_path: Path) -> Non
 def today_of_a_table(incident: str, state: str, folder: Path) -> Obeyed:
     case = delta_cases.Case("versions", incident, state == "committed")
     answer = delta_record.SUITE.recorded("4.2")[case.name]
-    checkpoint = delta_judging.checkpoint_of(folder, answer["offsets"], committed=case.committed)
-    return about_source(delta_judging.inspected(checkpoint, delta_record.from_json(answer["now"], case), "4.2"))
+    checkpoint = checkpoint_of(folder, answer["offsets"], committed=case.committed)
+    return about_source(inspected(checkpoint, delta_record.from_json(answer["now"], case), "4.2"))
 
 
 def today_of_a_topic(case: cases.Case, folder: Path) -> Obeyed:
     answer = record.SUITE.recorded("4.2")[case.name]
     now = record.from_json(answer["now"], fail_on_data_loss=case.fail_on_data_loss)
-    return about_source(judging.inspected(cases.written(folder, "t", committed=case.committed), now, "4.2"))
+    return about_source(inspected(cases.written(folder, "t", committed=case.committed), now, "4.2"))
 
 
 def comparable(takes: Answer, folder: Path) -> Answer:

@@ -11,8 +11,8 @@ from ckpt.advice import Do, Instruction
 from ckpt.restart.findings import Outcome
 from tests.conftest import Ckpt, CopyOf
 from tests.restart.oracle import answers
+from tests.restart.oracle.cases.model import delete_logs
 from tests.support.places import SAMPLES
-from tests.support.remedies import remove
 from tests.support.spark.queries import QUERIES, start
 
 FAILED = "it may come from a failed start"
@@ -49,9 +49,7 @@ def test_a_batch_that_wrote_state_was_running(sample: str, ckpt: Ckpt) -> None:
 
 
 def test_without_state_nothing_is_said(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("stateless-4.2")
-    remove(checkpoint / "commits" / "5")
-    assert FAILED not in detail_of(checkpoint, ckpt)
+    assert FAILED not in detail_of(copy_of("stateless-4.2", *delete_logs(commits=[5])), ckpt)
 
 
 @pytest.fixture

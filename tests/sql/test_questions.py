@@ -16,6 +16,7 @@ from ckpt.tables import catalog
 from ckpt.tables.connect import connect, list_problems, run_sql
 from docs.generate.sql import PAGE, sql_page
 from tests.conftest import Ckpt
+from tests.restart.oracle.cases.model import replace, truncate
 
 SAMPLES = Path(__file__).parents[2] / "sample_checkpoints"
 NAMES = (
@@ -217,23 +218,31 @@ def test_codes_of_a_forecast_are_those_of_inspect(ckpt: Ckpt) -> None:
     assert [row["codes"] for row in rows] == [forecast["because"] for forecast in forecasts]
 
 
+def watch_reading(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note from now on which files are read."""
+    opened: list[str] = []
+    read = LocalStorage.read_many
+
+    def read_many(self: LocalStorage, requests: Any) -> Any:
+        listed = list(requests)
+        opened.extend(f"{self.uri}/{request.path}" for request in listed)
+        return read(self, listed)
+
+    monkeypatch.setattr(LocalStorage, "read_many", read_many)
+    return opened
+
+
 @pytest.mark.slow
 def test_batches_of_300_checkpoints_open_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         shutil.copytree(HDFS, tmp_path / f"q{number}", ignore=shutil.ignore_patterns(".*", "[1-9].delta"))
-    opened: list[str] = []
-    read, list_tree = LocalStorage.read_many, LocalStorage.list_tree
-
-    def watch_reading(self: LocalStorage, requests: Any) -> Any:
-        listed = list(requests)
-        opened.extend(f"{self.uri}/{request.path}" for request in listed)
-        return read(self, listed)
+    opened = watch_reading(monkeypatch)
+    list_tree = LocalStorage.list_tree
 
     def watch_listing(self: LocalStorage, *, tolerant: bool = False) -> Any:
         opened.append(self.uri)
         return list_tree(self, tolerant=tolerant)
 
-    monkeypatch.setattr(LocalStorage, "read_many", watch_reading)
     monkeypatch.setattr(LocalStorage, "list_tree", watch_listing)
 
     answer = connect(tmp_path).sql("SELECT count(*), count(DISTINCT checkpoint) FROM batches").fetchall()
@@ -252,19 +261,11 @@ def test_a_key_reads_its_partition_alone(condition: str, partitions: int, monkey
     connection = connect(HDFS)
     statement = f"SELECT * FROM state('{HDFS}') WHERE {condition}"
     run_sql(connection, statement)  # what describes the state is read
-    folders: set[str] = set()
-    read = LocalStorage.read_many
-
-    def read_many(self: LocalStorage, requests: Any) -> Any:
-        listed = list(requests)
-        folders.update(request.path.rpartition("/")[0] for request in listed)
-        return read(self, listed)
-
-    monkeypatch.setattr(LocalStorage, "read_many", read_many)
+    opened = watch_reading(monkeypatch)
     rows = run_sql(connection, statement).fetchall()
 
     assert rows
-    assert len(folders) == partitions
+    assert len({path.rpartition("/")[0] for path in opened}) == partitions
 
 
 def test_a_condition_on_the_checkpoint_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,9 +287,7 @@ def test_what_cannot_be_read_is_said(ckpt: Ckpt, tmp_path: Path) -> None:
 
 
 def test_secrets_are_masked_before_sql_sees_them(copy_of: Any, ckpt: Ckpt) -> None:
-    checkpoint = copy_of("kafka-4.2")
-    log = checkpoint / "offsets" / "5"
-    log.write_text(log.read_text().replace('"conf":{', '"conf":{"kafka.sasl.password":"hush",'))
+    checkpoint = copy_of("kafka-4.2", replace("offsets/5", '"conf":{', '"conf":{"kafka.sasl.password":"hush",'))
 
     shown = ckpt("sql", "SELECT name, reverse(value) AS v FROM settings", checkpoint, "-o", "csv").stdout
 
@@ -336,9 +335,7 @@ def test_a_command_ends_where_rows_are_left_unread(ckpt_process: Ckpt) -> None:
 
 
 def test_state_that_is_damaged_is_named(copy_of: Any, ckpt: Ckpt) -> None:
-    checkpoint = copy_of("aggregation-hdfs-4.2")
-    for file in checkpoint.glob("state/0/*/*.delta"):
-        file.write_bytes(file.read_bytes()[:-9])
+    checkpoint = copy_of("aggregation-hdfs-4.2", truncate("state/0/*/*.delta", -9))
     ended = ckpt("sql", f"FROM state('{checkpoint}')", checkpoint)
     assert (ended.exit_code, ended.stdout) == (3, "")
     assert "state/0/" in ended.stderr

@@ -1,6 +1,6 @@
 """Inspections of every shape: of samples, and of samples with many more batches, partitions and operators."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ckpt import Inspection
 from ckpt.advice import Advice, Name, Words, advise, call, run, words
 from ckpt.checkpoint.history import Batch
 from ckpt.checkpoint.sources.kind import Advance, Unit
-from ckpt.model import Json, QueryMetadata
+from ckpt.model import Json, Operator, QueryMetadata
 from ckpt.restart.findings import Finding
 from tests.support.places import SAMPLES
 
@@ -47,25 +47,25 @@ def with_batches(count: int) -> Inspection:
 def with_partitions(count: int) -> Inspection:
     """One store in so many partitions, one of them 40 times as large as the others."""
     found = of_sample("aggregation-rocksdb-4.2")
-    state = found.checkpoint.state
-    assert state is not None
-    (operator,) = state.operators
+    (operator,) = found.checkpoint.operators
     (store, *_) = operator.stores
     one = store.partitions[0]
     partitions = tuple(
         one._replace(partition=n, bytes=40_000_000 if n == 777 % count else 1_000_000 + n, replay_versions=n % 11)
         for n in range(count)
     )
-    operators = (replace(operator, stores=(replace(store, partitions=partitions),)),)
-    return replace(found, checkpoint=replace(found.checkpoint, state=replace(state, operators=operators)))
+    return of_operators(found, [replace(operator, stores=(replace(store, partitions=partitions),))])
 
 
 def with_operators(count: int) -> Inspection:
     found = of_sample("join-hdfs-3.5")
-    state = found.checkpoint.state
-    assert state is not None
-    operators = tuple(replace(state.operators[0], id=number) for number in range(count))
-    return replace(found, checkpoint=replace(found.checkpoint, state=replace(state, operators=operators)))
+    return of_operators(found, [replace(found.checkpoint.operators[0], id=number) for number in range(count)])
+
+
+def of_operators(found: Inspection, operators: Sequence[Operator]) -> Inspection:
+    assert found.checkpoint.state is not None
+    state = replace(found.checkpoint.state, operators=tuple(operators))
+    return replace(found, checkpoint=replace(found.checkpoint, state=state))
 
 
 def of_texts(finding: Finding, meaning: Words, advice: Advice) -> Finding:
@@ -75,11 +75,9 @@ def of_texts(finding: Finding, meaning: Words, advice: Advice) -> Finding:
 def hostile(folder: Path) -> Inspection:
     """Names that a browser, a template or a terminal could obey wherever a checkpoint can have them."""
     found = of_sample("join-v4-changelog-4.3")
-    state = found.checkpoint.state
-    assert state is not None
-    (operator,) = state.operators
+    (operator,) = found.checkpoint.operators
     stores = tuple(replace(store, name=HOSTILE, key_schema=_schema()) for store in operator.stores)
-    operators = (replace(operator, name=HOSTILE, stores=stores),)
+    found = of_operators(found, [replace(operator, name=HOSTILE, stores=stores)])
     sources = tuple(replace(one, name=HOSTILE, offset={HOSTILE: HOSTILE}) for one in found.sources)
     meaning = words("{text} {name}", text=HOSTILE, name=Name(HOSTILE))
     advice = advise(run(call("inspect", HOSTILE, sink=HOSTILE), words("do {text}", text=HOSTILE)))
@@ -88,9 +86,7 @@ def hostile(folder: Path) -> Inspection:
         for one in found.findings
     )
     forecasts = tuple(replace(one, error=HOSTILE) for one in found.forecasts)
-    state = replace(state, operators=operators)
-    metadata = QueryMetadata(HOSTILE)
-    checkpoint = replace(found.checkpoint, uri=f"/ck/{HOSTILE}", metadata=metadata, state=state)
+    checkpoint = replace(found.checkpoint, uri=f"/ck/{HOSTILE}", metadata=QueryMetadata(HOSTILE))
     return replace(
         found, checkpoint=checkpoint, sources=sources, findings=findings, forecasts=forecasts, verdict=HOSTILE
     )

@@ -57,7 +57,7 @@ def looked_at(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
     words = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", scheme, f"--user-data-dir={folder}/profile"]
     words.append("--allow-file-access-from-files")  # the wrapper looks into its frames
     done = subprocess.run(
-        [*words, "--dump-dom", wrapper.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*words, "--dump-dom", wrapper.as_uri()], capture_output=True, text=True, timeout=400, check=True
     )
     said = re.search("MEASURED(.*)END", done.stdout)
     assert said, done.stderr[-2000:]

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ import pytest
 from tests.conftest import Ckpt
 from tests.inspection.alarms.damages import damages
 from tests.laws.next_obeyed import announced_rows, obey, obey_with_copy
+from tests.laws.starting import start, starts_at
 from tests.restart.oracle import starts
 from tests.restart.oracle.cases import CASES, Case
 from tests.restart.oracle.cases.model import delete, write
 from tests.restart.oracle.cases.operators import HOMES
-from tests.support.spark import mutations, queries
+from tests.support.spark import mutations
 from tests.support.spark.samples import ORIGIN
 
 pytestmark = pytest.mark.spark
@@ -41,7 +41,6 @@ _CASE = {case.name: case for case in CASES} | {
     _LARGE.name: _LARGE,
 }
 _FEWER = "aggregation-changelog-4.2-recorded-shuffle.partitions=1"
-_MOST_STARTS = 4
 _NO_SNAPSHOTS = {"spark.sql.streaming.stateStore.minDeltasForSnapshot": "1000"}  # none of Spark's own replaces the copy
 _FUTURE = datetime(2100, 1, 1)
 
@@ -54,50 +53,6 @@ def origin_as_it_was() -> Iterator[None]:
     yield
     if not was_there:
         shutil.rmtree(moved, ignore_errors=True)
-
-
-@dataclass
-class Started:
-    """The batches of a start: the rows that each wrote, and what it read of each source from where to where."""
-
-    rows: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
-    read: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-
-    @property
-    def totals(self) -> dict[Any, tuple[Any, ...]]:
-        """The newest row of each key, as an upserting sink has it."""
-        return {row[0]: row for _, rows in sorted(self.rows.items()) for row in rows}
-
-
-def _start(
-    spark: Any,
-    case: Case,
-    checkpoint: Path,
-    until: list[tuple[int, int]] | None = None,
-    conf: Mapping[str, str] | None = None,
-) -> Started:
-    """Start the query of a case once, or until its last batch ends where another one did."""
-    started = Started()
-
-    def keep(rows: Any, batch: int) -> None:
-        started.rows[batch] = sorted(map(tuple, rows.collect()), key=str)
-
-    for _ in range(_MOST_STARTS):
-        query = queries.QUERIES[case.query]
-        handle = queries.start(spark, query, checkpoint, store=case.settings, sink=keep, conf=conf)
-        handle.awaitTermination(90)
-        for report in handle.recentProgress:
-            ends = [(source["startOffset"], source["endOffset"]) for source in report["sources"]]
-            started.read[report["batchId"]] = [(_number(start), _number(end)) for start, end in ends]
-        starts.forget_state(spark)
-        if until is None or [end for _, end in _last(started)] == [end for _, end in until]:
-            break
-    return started
-
-
-def _number(offset: Any) -> int:
-    values = json.loads(offset) if isinstance(offset, str) else offset
-    return 0 if values is None else int(values["offset"])
 
 
 def _codes(ckpt: Ckpt, checkpoint: Path, *words: str) -> set[str]:
@@ -125,7 +80,7 @@ def test_what_is_put_back_from_a_copy_makes_a_query_that_never_broke(
     assert code in _codes(ckpt, checkpoint)
     obeyed, acts = obey_with_copy(checkpoint, whole)
     assert (obeyed.faults, acts > 0, _codes(ckpt, checkpoint)) == ([], True, set())
-    assert _start(spark, case, checkpoint).rows == _start(spark, case, whole).rows
+    assert start(spark, case, checkpoint).rows == start(spark, case, whole).rows
 
 
 @pytest.mark.parametrize(
@@ -149,25 +104,25 @@ def test_a_repair_costs_the_rows_that_it_announces(
 ) -> None:
     """Totals are right in the end, and batches are read again from where the receipt says; no row is passed over."""
     case = _CASE[name]
-    sound = _start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole", HOMES[case.sample]))
+    sound = start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole", HOMES[case.sample]))
     checkpoint = mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations)
     obeyed = obey(checkpoint, without_copy=True)
     assert (obeyed.faults, announced_rows(obeyed), len(obeyed.applied)) == ([], announced, 1)
-    started = _start(spark, case, checkpoint, _last(sound))
+    started = start(spark, case, checkpoint, lambda started: started.ends == sound.ends)
     replays = [replay for replay in obeyed.applied[0]["replay"] if replay["sources"]]
     begin = {
-        source["index"]: min(_number(each["sources"][number]["from"]) for each in replays)
+        source["index"]: min(starts_at(each["sources"][number]["from"]) for each in replays)
         for number, source in enumerate(replays[0]["sources"] if replays else [])
     }
     first = started.read[min(started.read)]
     assert [begin.get(index, start) for index, (start, _) in enumerate(first)] == [start for start, _ in first]
     for earlier, later in zip(sorted(started.read)[:-1], sorted(started.read)[1:], strict=True):
         assert [end for _, end in started.read[earlier]] == [start for start, _ in started.read[later]]
-    assert [end for _, end in _last(started)] == [end for _, end in _last(sound)]
+    assert started.ends == sound.ends
     if case.query in ("aggregation", "transform-with-state"):
         assert started.totals == sound.totals
     if case.query == "two-sources":
-        ranges = zip(("left", "right"), (start for start, _ in first), (end for _, end in _last(started)), strict=True)
+        ranges = zip(("left", "right"), (start for start, _ in first), started.ends, strict=True)
         wanted = Counter((side, value) for side, start, end in ranges for value in range(start, end))
         assert Counter(row for rows in started.rows.values() for row in rows) == wanted
 
@@ -175,15 +130,11 @@ def test_a_repair_costs_the_rows_that_it_announces(
 def test_a_start_with_fewer_recorded_partitions_counts_without_their_state(spark: Any, tmp_path: Path) -> None:
     """Of CKPT116: there is no error, and a key of the partition that is left out has fewer rows than it had."""
     case = _CASE[_FEWER]
-    sound = _start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole", HOMES[case.sample]))
-    started = _start(spark, case, mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations))
+    sound = start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole", HOMES[case.sample]))
+    started = start(spark, case, mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations))
     fewer = [key for key, row in started.totals.items() if key in sound.totals and row[1] < sound.totals[key][1]]
     assert started.totals.keys() == sound.totals.keys()
     assert fewer
-
-
-def _last(started: Started) -> list[tuple[int, int]]:
-    return started.read[max(started.read)]
 
 
 def test_a_snapshot_ahead_is_loaded_by_a_later_start(spark: Any, tmp_path: Path) -> None:
@@ -194,7 +145,7 @@ def test_a_snapshot_ahead_is_loaded_by_a_later_start(spark: Any, tmp_path: Path)
     checkpoint = mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations)
     alike = []
     for _ in range(4):
-        started, sound = (_start(spark, case, copy, conf=_NO_SNAPSHOTS) for copy in (checkpoint, whole))
+        started, sound = (start(spark, case, copy, conf=_NO_SNAPSHOTS) for copy in (checkpoint, whole))
         alike.append(started.rows == sound.rows)
     assert alike[:2] == [True, True]
     assert False in alike
@@ -215,8 +166,8 @@ def test_a_start_writes_the_schema_by_which_rows_are_compared(
 ) -> None:
     checkpoint = mutations.copy_of(case.folder, tmp_path / "checkpoint", case.mutations)
     assert code in _codes(ckpt, checkpoint, "--deep")
-    sound = _start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole"))
-    assert _start(spark, case, checkpoint).rows == sound.rows
+    sound = start(spark, case, mutations.copy_of(case.folder, tmp_path / "whole"))
+    assert start(spark, case, checkpoint).rows == sound.rows
     assert _codes(ckpt, checkpoint, "--deep") <= {"CKPT311"}  # the sample of a join was moved
 
 

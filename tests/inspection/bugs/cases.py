@@ -536,77 +536,66 @@ AVOIDED |= {
 }
 NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
 """SPARK-45582, which no release showed here, and the others, whose condition no file of a checkpoint shows."""
-_KEPT = {"rows": [[0, "(Row(a=1, b=2),)"]], "error": None}
+
+
+def wrote(*rows: list[Any]) -> dict[str, Any]:
+    """What a query answers that ends without an error."""
+    return {"rows": [*rows], "error": None}
+
+
+_KEPT = wrote([0, "(Row(a=1, b=2),)"])
 _AT = "1970-01-01 00:01:40"
 RIGHT: dict[str, dict[str, Any]] = {
-    "SPARK-45637": {"rows": [[2, "0", "2", "2"]], "error": None},
-    "SPARK-46339": {"first": {"rows": [[0, "1"]], "error": None}, "then": {"rows": [[1, "2"]], "error": None}},
-    "SPARK-46676": {"rows": [[2, "1"], [2, "1"]], "error": None},
-    "SPARK-47305": {"first": {"rows": [[0, "1"]], "error": None}, "then": {"rows": [], "error": None}},
-    "SPARK-47840": {
-        "first": {"rows": [[0, "a", "2"], [0, "b", "2"]], "error": None},
-        "then": {"rows": [[1, "a", "2"], [1, "b", "3"]], "error": None},
-    },
-    "SPARK-48481": {
-        "first": {"rows": [[0, "1"], [0, "1"], [1, "2"]], "error": None},
-        "then": {"rows": [[2, "3"]], "error": None},
-    },
-    "SPARK-48934": {"rows": [[0, "seen"], [1, "seen"], [2, "ended"]], "error": None},
-    "SPARK-49829": {"rows": [[0, "0", "0"], [1, "1", "None"], [4, "2", "None"]], "error": None},
-    "SPARK-49836": {"rows": [[1, "2"]], "error": None},
-    "SPARK-50492": {"rows": [[0, "1"]], "error": None},
-    "SPARK-51690": {"rows": [[0, "[(9007199254740993, 0.5)]"]], "error": None},
+    "SPARK-45637": wrote([2, "0", "2", "2"]),
+    "SPARK-46339": {"first": wrote([0, "1"]), "then": wrote([1, "2"])},
+    "SPARK-46676": wrote([2, "1"], [2, "1"]),
+    "SPARK-47305": {"first": wrote([0, "1"]), "then": wrote()},
+    "SPARK-47840": {"first": wrote([0, "a", "2"], [0, "b", "2"]), "then": wrote([1, "a", "2"], [1, "b", "3"])},
+    "SPARK-48481": {"first": wrote([0, "1"], [0, "1"], [1, "2"]), "then": wrote([2, "3"])},
+    "SPARK-48934": wrote([0, "seen"], [1, "seen"], [2, "ended"]),
+    "SPARK-49829": wrote([0, "0", "0"], [1, "1", "None"], [4, "2", "None"]),
+    "SPARK-49836": wrote([1, "2"]),
+    "SPARK-50492": wrote([0, "1"]),
+    "SPARK-51690": wrote([0, "[(9007199254740993, 0.5)]"]),
     "SPARK-51920": {"numpy": _KEPT, "NamedTuple": _KEPT},
-    "SPARK-52127": {"rows": [[0, "[(9007199254740993,), (None,)]"]], "error": None},
-    "SPARK-53625": {"rows": [[0, "aa", "0.json"]], "error": None},
-    "SPARK-53870": {"rows": [[0, "30000005"]], "error": None},
-    "SPARK-56280": {name: {"rows": [[0, "0.0", _AT]], "error": None} for name in ("all", "within")},
+    "SPARK-52127": wrote([0, "[(9007199254740993,), (None,)]"]),
+    "SPARK-53625": wrote([0, "aa", "0.json"]),
+    "SPARK-53870": wrote([0, "30000005"]),
+    "SPARK-56280": {name: wrote([0, "0.0", _AT]) for name in ("all", "within")},
 }
 """The rows that each case writes on a release without its bug."""
 CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
-    "SPARK-45637": {"rows": [[5, "40", "2", "2"]], "error": None},  # window 0 stays lost
+    "SPARK-45637": wrote([5, "40", "2", "2"]),  # window 0 stays lost
     "SPARK-46339": RIGHT["SPARK-46339"]["then"],
-    "SPARK-47305": {"rows": [[2, "3"]], "error": None},
+    "SPARK-47305": wrote([2, "3"]),
     "SPARK-46676": RIGHT["SPARK-46676"],
-    "SPARK-47840": {"rows": [[2, "a", "2"], [2, "b", "4"]], "error": None},
-    "SPARK-48481": {"rows": [[1, "2"], [2, "3"]], "error": None},
-    "SPARK-48934": {"rows": [[1, "seen"], [2, "ended"]], "error": None},
-    "SPARK-49829": {
-        "rows": [[6, "3", "None"], [6, "5", "None"], [8, "4", "None"], [9, "6", "None"]],  # 1 stays lost
-        "error": None,
-    },
-    "SPARK-49836": {"rows": [[5, "2"]], "error": None},
+    "SPARK-47840": wrote([2, "a", "2"], [2, "b", "4"]),
+    "SPARK-48481": wrote([1, "2"], [2, "3"]),
+    "SPARK-48934": wrote([1, "seen"], [2, "ended"]),
+    "SPARK-49829": wrote([6, "3", "None"], [6, "5", "None"], [8, "4", "None"], [9, "6", "None"]),  # 1 stays lost
+    "SPARK-49836": wrote([5, "2"]),
     "SPARK-50492": RIGHT["SPARK-50492"],
-    "SPARK-51690": {
-        "rows": [[1, "[(9007199254740992, 0.5), (9007199254740993, 0.5)]"]],
-        "error": None,
-    },  # stays changed
-    "SPARK-51920": {"numpy": {"rows": [], "error": None}, "NamedTuple": _KEPT},  # numpy stopped 4.0.0 alone
-    "SPARK-52127": {"rows": [[1, "[(9007199254740993,), (None,)]"]], "error": None},
+    "SPARK-51690": wrote([1, "[(9007199254740992, 0.5), (9007199254740993, 0.5)]"]),  # stays changed
+    "SPARK-51920": {"numpy": wrote(), "NamedTuple": _KEPT},  # numpy stopped 4.0.0 alone
+    "SPARK-52127": wrote([1, "[(9007199254740993,), (None,)]"]),
     "SPARK-53625": RIGHT["SPARK-53625"],
     "SPARK-53870": RIGHT["SPARK-53870"],
-    "SPARK-56280": {
-        "all": {"rows": [[1, "1.0", _AT]], "error": None},
-        "within": {"rows": [[2, "1.0", _AT]], "error": None},
-    },
+    "SPARK-56280": {"all": wrote([1, "1.0", _AT]), "within": wrote([2, "1.0", _AT])},
 }
 """The rows that a release without the bug writes when it goes on."""
 
 _APART = [["-1.0", _AT], ["1.0", _AT]]
 AVOIDED_RIGHT: dict[str, dict[str, Any]] = {
-    "SPARK-46339": {"rows": [[1, "2"]], "error": None},
-    "SPARK-48934": {"rows": [[1, "seen"], [2, "ended"]], "error": None},
-    "SPARK-50492": {"rows": [[0, "1", _AT]], "error": None},
+    "SPARK-46339": wrote([1, "2"]),
+    "SPARK-48934": wrote([1, "seen"], [2, "ended"]),
+    "SPARK-50492": wrote([0, "1", _AT]),
     "SPARK-51920": {
-        "numpy": {"rows": [[1, "(Row(a=1, b=2),)"]], "error": None},
-        "NamedTuple": {"rows": [[batch, "(Row(a=1, b=2),)"] for batch in (0, 1)], "error": None},
+        "numpy": wrote([1, "(Row(a=1, b=2),)"]),
+        "NamedTuple": wrote(*([batch, "(Row(a=1, b=2),)"] for batch in (0, 1))),
     },
-    "SPARK-52127": {"rows": [[1, f"[({_LARGE},), (None,)]"]], "error": None},
+    "SPARK-52127": wrote([1, f"[({_LARGE},), (None,)]"]),
     "SPARK-53625": RIGHT["SPARK-53625"],
-    "SPARK-56280": {
-        "all": {"rows": [[1, *row] for row in _APART], "error": None},
-        "within": {"rows": [[2, *row] for row in _APART], "error": None},
-    },
+    "SPARK-56280": {"all": wrote(*([1, *row] for row in _APART)), "within": wrote(*([2, *row] for row in _APART))},
 }
 """The rows of each batch that runs on the checkpoint of a query that hit the bug, if its finding is obeyed."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.inspection.bugs.cases import ALWAYS, NOW, Case, run
-from tests.live.iceberg.cases import TABLE, Table, settings
+from tests.inspection.bugs.cases import ALWAYS, NOW, Case, run, wrote
+from tests.live.iceberg.cases import TABLE, Table, active_session
 from tests.support.remedies import remove
 from tests.support.spark import topics
 
@@ -137,36 +137,27 @@ AVOIDED: dict[str, Case] = {
     "SPARK-53560": added_partition_avoided,
     "SPARK-57438": planned_batch_continued,
 }
-_PLANNED = {"rows": [[0, "0"], [0, "1"]], "error": None}
-_LATER = {"rows": [[1, "2"], [1, "3"]], "error": None}
+_PLANNED = wrote([0, "0"], [0, "1"])
+_LATER = wrote([1, "2"], [1, "3"])
 _LARGE = [[1, "10"], [1, "11"], [1, "12"], [2, "20"]]
 RIGHT: dict[str, dict[str, Any]] = {
-    "apache/iceberg#8980": {
-        "first": {"rows": [[0, "0"], [1, "10"]], "error": None},
-        "then": {"rows": [[2, "20"]], "error": None},
-    },
-    "apache/iceberg#12260": {
-        "first": {"rows": [[0, "0"], [0, "10"], [0, "20"]], "error": None},
-        "then": {"rows": [], "error": None},
-    },
-    "apache/iceberg#12988": {
-        "rows": [[0, "0"], [0, "10"], [0, "11"], [0, "12"], [1, "20"]],
-        "error": None,
-    },
+    "apache/iceberg#8980": {"first": wrote([0, "0"], [1, "10"]), "then": wrote([2, "20"])},
+    "apache/iceberg#12260": {"first": wrote([0, "0"], [0, "10"], [0, "20"]), "then": wrote()},
+    "apache/iceberg#12988": wrote([0, "0"], [0, "10"], [0, "11"], [0, "12"], [1, "20"]),
     "SPARK-53560": _PLANNED,
     "SPARK-57438": _PLANNED,
 }
 CONTINUED_RIGHT: dict[str, dict[str, Any]] = {
-    "apache/iceberg#8980": {"rows": [[4, "20"], [4, "30"]], "error": None},
-    "apache/iceberg#12260": {"rows": [[1, "10"], [1, "20"], [1, "30"]], "error": None},
-    "apache/iceberg#12988": {"rows": [*_LARGE, [2, "30"]], "error": None},
+    "apache/iceberg#8980": wrote([4, "20"], [4, "30"]),
+    "apache/iceberg#12260": wrote([1, "10"], [1, "20"], [1, "30"]),
+    "apache/iceberg#12988": wrote(*_LARGE, [2, "30"]),
     "SPARK-53560": _PLANNED,
     "SPARK-57438": _LATER,
 }
 AVOIDED_RIGHT: dict[str, dict[str, Any]] = {
-    "apache/iceberg#8980": {"rows": [[4, "20"]], "error": None},
-    "apache/iceberg#12260": {"rows": [[1, "10"], [1, "20"]], "error": None},
-    "apache/iceberg#12988": {"rows": _LARGE, "error": None},
+    "apache/iceberg#8980": wrote([4, "20"]),
+    "apache/iceberg#12260": wrote([1, "10"], [1, "20"]),
+    "apache/iceberg#12988": wrote(*_LARGE),
     "SPARK-53560": _PLANNED,
     "SPARK-57438": _LATER,
 }
@@ -177,8 +168,5 @@ def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Run a case in a session whose Iceberg catalog is its folder: a role of `tests/record/process.py`."""
     folder, cases = Path(job["folder"]), {"continued": CONTINUED, "avoided": AVOIDED}.get(job["how"], CASES)
     folder.mkdir(parents=True, exist_ok=True)
-    own = spark.newSession()
-    for name, value in settings(folder).items():
-        own.conf.set(name, value)
-    spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(own._jsparkSession)
-    return cases[job["bug"]](own, folder)
+    with active_session(spark, folder) as own:
+        return cases[job["bug"]](own, folder)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ckpt.inspection.bugs import known_bugs
-from tests.inspection.bugs.record import AVOIDED_FILE, CONTINUED_FILE, read_answers, write_answers
+from tests.inspection.bugs.record import AVOIDED_FILE, CONTINUED_FILE, keep
 from tests.record.packages import ICEBERG, KAFKA, PACKAGE
 from tests.record.suite import say
 from tests.record.worker import Installed, Worker
@@ -67,24 +67,17 @@ def record(names: str, python: str, release: str, *then: str) -> None:
         TemporaryDirectory(prefix="ckpt-bugs-") as folder,
         _broker(Path(folder, "broker"), needed=with_broker) as servers,
     ):
-        _keep(FILE, f"{spark.version} with {release}", ask((spark, release, ""), bugs, folder, servers))
+        keep(FILE, f"{spark.version} with {release}", ask((spark, release, ""), bugs, folder, servers))
         if then == ("avoided",):
-            _keep(AVOIDED_FILE, release, ask((spark, release, "avoided"), bugs, folder, servers))
+            keep(AVOIDED_FILE, release, ask((spark, release, "avoided"), bugs, folder, servers))
         elif then:
             later, fixed = then
             answers = ask((_installed(later), fixed, "continued"), bugs, folder, servers)
-            _keep(CONTINUED_FILE, f"{release}, then {fixed}", answers)
+            keep(CONTINUED_FILE, f"{release}, then {fixed}", answers)
 
 
 def _installed(python: str) -> Installed:
     return Installed(".".join(Installed("", python)._ask("__version__").split(".")[:2]), python)
-
-
-def _keep(file: Path, name: str, told: Mapping[str, dict[str, Any]]) -> None:
-    answers = read_answers(file)
-    for bug, answer in told.items():
-        answers.setdefault(bug, {})[name] = answer
-    write_answers(file, answers)
 
 
 if __name__ == "__main__":

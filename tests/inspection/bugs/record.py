@@ -61,13 +61,14 @@ class KnownBugs(Suite):
             for bug in asked:
                 answer = session.ask({"bug": bug, "folder": f"{folder}/{bug}"})
                 say(f"{spark.version} {bug} {json.dumps(answer)[:160]}")
-                answers = read_answers()
-                answers.setdefault(bug, {})[spark.version] = answer
-                write_answers(FILE, answers)
+                keep(FILE, spark.version, {bug: answer})
 
 
-def write_answers(file: Path, answers: Document) -> None:
-    """Write a line for each bug and release."""
+def keep(file: Path, name: str, told: Document) -> None:
+    """Keep the answers of a release, by bug, in a file with a line for each bug and release."""
+    answers = read_answers(file)
+    for bug, answer in told.items():
+        answers.setdefault(bug, {})[name] = answer
     ordered = {name: dict(sorted(answers[name].items())) for name in sorted(answers)}
     lines = (
         f"{json.dumps(name)}: {{\n"
@@ -95,14 +96,11 @@ def record_avoided(spark: Installed) -> None:
 
 def _record_twice(file: Path, bugs: Iterable[str], first: Run, second: Run, name: str) -> None:
     """Run cases on one release and then, on their checkpoints, on the other; keep the second answers."""
-    answers = read_answers(file)
     with TemporaryDirectory(prefix="ckpt-bugs-") as folder:
         for spark, how in (first, second):
             with Worker(spark.python, spark.log, "known-bugs") as session:
                 told = {bug: session.ask({"bug": bug, "folder": f"{folder}/{bug}", "how": how}) for bug in bugs}
-    for bug, answer in told.items():
-        answers.setdefault(bug, {})[name] = answer
-    write_answers(file, answers)
+    keep(file, name, told)
 
 
 SUITE = KnownBugs()

@@ -22,6 +22,7 @@ from tests.inspection.bugs import cases, connector_cases
 from tests.inspection.bugs.cases import NOT_IN_TABLE
 from tests.inspection.bugs.connectors import FILE as CONNECTORS
 from tests.inspection.bugs.record import AVOIDED_FILE, CONTINUED_FILE, read_answers
+from tests.support.files import rewrite
 from tests.support.places import GOLDENS, SAMPLES
 from tests.support.spark.samples import SAMPLES as WRITTEN
 
@@ -154,10 +155,7 @@ def test_a_planned_batch_of_a_kafka_source_is_found(*, committed: bool, tmp_path
 
 def test_an_iceberg_source_is_found_on_the_spark_that_its_releases_go_with(tmp_path: Path) -> None:
     checkpoint = shutil.copytree(SAMPLES / "stateless-3.5", tmp_path / "checkpoint")
-    offsets = checkpoint / "offsets" / "5"
-    (checkpoint / "offsets" / ".5.crc").unlink()
-    *head, _ = offsets.read_text().split("\n")
-    offsets.write_text("\n".join([*head, ICEBERG]))
+    rewrite(checkpoint / "offsets" / "5", lambda text: text.rpartition("\n")[0] + f"\n{ICEBERG}")
     found = [*find_bugs(open_checkpoint(str(checkpoint)), ["3.5.9", "4.0.0"])]
     assert [finding.detail.partition(":")[0] for finding in found] == [
         "Spark 3.5.9 with Iceberg 1.4.3 has apache/iceberg#8980",

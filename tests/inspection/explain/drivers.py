@@ -11,6 +11,8 @@ import re
 import socket
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -96,19 +98,37 @@ def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
     query = queries.QUERIES[case.query]
     if query.inputs:
         queries.write_input_files(folder / "inputs" / query.name, 20)
-    spark.sparkContext.setLogLevel("INFO")
-    try:
+    ended = True
+    with logged(spark):
         trigger = {"processingTime": "300 milliseconds"}
         where: dict[str, Any] = {"store": case.settings, "inputs": folder / "inputs", "trigger": trigger}
         handle = queries.start(spark, query, checkpoint, **where)
         ended = handle.awaitTermination(WAIT_S if job["fails"] else 6)
         handle.stop()
+    return {"failed": ended, "folder": str(folder)}
+
+
+@contextmanager
+def logged(spark: Any) -> Iterator[None]:
+    """Log at the level INFO; an error is printed as Python prints it."""
+    spark.sparkContext.setLogLevel("INFO")
+    try:
+        yield
     except Exception:
-        ended = True
         traceback.print_exc()
     time.sleep(0.5)
     spark.sparkContext.setLogLevel("OFF")
-    return {"failed": ended, "folder": str(folder)}
+
+
+def record_log(worker: Worker, log: Path, job: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Ask a worker, and keep what it logs meanwhile; its answer."""
+    before = log.stat().st_size
+    answer = worker.ask(job)
+    with log.open("rb") as file:
+        file.seek(before)
+        text = file.read().decode(errors="replace")
+    path.write_bytes(gzip.compress(neutral(text, answer["folder"]).encode(), 9, mtime=0))
+    return answer
 
 
 class Drivers(Whole):
@@ -127,14 +147,9 @@ class Drivers(Whole):
             log = Path(scratch) / "log"
             with Worker(spark.python, log, "driver-logs") as worker:
                 for name in names:
-                    before, fails = log.stat().st_size, name != healthy
-                    answer = worker.ask({"case": name, "fails": fails})
-                    assert answer["failed"] == fails, name
-                    with log.open("rb") as file:
-                        file.seek(before)
-                        text = file.read().decode(errors="replace")
-                    path = LOGS / f"{spark.minor}-{name}.log.gz"
-                    path.write_bytes(gzip.compress(neutral(text, answer["folder"]).encode(), 9, mtime=0))
+                    job = {"case": name, "fails": name != healthy}
+                    answer = record_log(worker, log, job, LOGS / f"{spark.minor}-{name}.log.gz")
+                    assert answer["failed"] == job["fails"], name
 
 
 def neutral(text: str, folder: str) -> str:

@@ -20,16 +20,8 @@ TESTS = Path(__file__).parents[2]
 DECLARED = Path(__file__).parent / "declared.json"
 """Sign of a message -> id of the entry that explains it first; null: unknown, without a stack it may be anything."""
 RECORDED = (
-    "restart/oracle/answers",
-    "changes/offsets/oracle/answers",
-    "changes/fixes/async_gap/oracle/answers",
-    "changes/oracle/answers",
-    "live",
-    "live/delta",
-    "live/files",
-    "live/iceberg",
-    "live/kafka",
-    "live/sink",
+    *("restart/oracle/answers", "changes/offsets/oracle/answers", "changes/fixes/async_gap/oracle/answers"),
+    *("changes/oracle/answers", "live", "live/delta", "live/files", "live/iceberg", "live/kafka", "live/sink"),
 )
 _UUID = "5d1ed5a6-0c0e-4b6a-9e0f-3e1f5d2a7b11"  # where a recorder has left one out
 _KEYS = ("error", "failed", "without the cure")

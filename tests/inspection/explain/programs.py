@@ -5,18 +5,16 @@ Each is the whole log of one program, as those of `drivers.py` are, and stands b
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.inspection.explain.drivers import LOGS, WAIT_S, neutral
+from tests.inspection.explain.drivers import LOGS, WAIT_S, logged, record_log
 from tests.record.suite import Whole
 from tests.record.worker import Installed, Worker
 from tests.support.services.kafka import connector_jars, kafka_broker
@@ -324,13 +322,8 @@ def answer(spark: Any, job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run a program in a session of its own; the log, and the traceback, go to standard error."""
     folder.mkdir(parents=True)
     program: Program = globals()[job["program"]]
-    spark.sparkContext.setLogLevel("INFO")
-    try:
+    with logged(spark):
         program(spark.newSession(), folder)
-    except Exception:
-        traceback.print_exc()
-    time.sleep(0.5)
-    spark.sparkContext.setLogLevel("OFF")
     shutil.rmtree(folder, ignore_errors=True)
     return {"folder": str(folder)}
 
@@ -369,13 +362,7 @@ class Programs(Whole):
             log = Path(scratch) / "log"
             with Worker(spark.python, log, "failed-programs", settings) as worker:
                 for name in missing or names:
-                    before = log.stat().st_size
-                    answer = worker.ask({"program": name})
-                    with log.open("rb") as file:
-                        file.seek(before)
-                        text = file.read().decode(errors="replace")
-                    packed = gzip.compress(neutral(text, answer["folder"]).encode(), 9, mtime=0)
-                    path_of(spark.minor, name).write_bytes(packed)
+                    record_log(worker, log, {"program": name}, path_of(spark.minor, name))
 
 
 @contextmanager

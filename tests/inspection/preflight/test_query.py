@@ -17,6 +17,7 @@ from ckpt.query.description import DescribedSource, QueryDescription
 from ckpt.query.reader_options import keep_options, keep_reader, list_affecting
 from tests.conftest import Ckpt, CopyOf
 from tests.live.delta.cases import remove
+from tests.support.files import rewrite
 from tests.support.places import ROOT
 
 ORDERS = DescribedSource("kafka", ("orders",))
@@ -55,9 +56,7 @@ def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2")
     for path in (checkpoint / "offsets").iterdir():
         if path.name.isdigit():
-            text = path.read_text()
-            path.write_text(text + "\n" + text.rpartition("\n")[2].replace("orders", "refunds"))
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            rewrite(path, lambda text: text + "\n" + text.rpartition("\n")[2].replace("orders", "refunds"))
     both = (ORDERS, DescribedSource("kafka", ("refunds",)))
 
     assert codes(judged(checkpoint, replace(KAFKA, sources=both))) == []
@@ -70,8 +69,7 @@ def test_two_topics_that_have_changed_places(copy_of: CopyOf) -> None:
 def test_a_topic_that_is_given_up_is_removed_by_the_command_that_is_advised(copy_of: CopyOf) -> None:
     checkpoint = copy_of("kafka-4.2")
     for path in (checkpoint / "offsets").glob("[0-9]*"):
-        path.write_text(path.read_text().replace('{"orders":', '{"refunds":{"0":7},"orders":'))
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        rewrite(path, lambda text: text.replace('{"orders":', '{"refunds":{"0":7},"orders":'))
     (held,) = judged(checkpoint, KAFKA).holds
 
     (remove,) = (step.call for step in (held.advice or Advice()).all_steps() if step.call)
@@ -120,12 +118,10 @@ def test_a_folder_is_compared_with_the_files_of_the_latest_batch(
 def test_two_folders_that_have_changed_places(copy_of: CopyOf) -> None:
     checkpoint = copy_of("file-source-4.2")
     for path in (checkpoint / "offsets").glob("[0-9]*"):
-        path.write_text(path.read_text() + "\n" + path.read_text().splitlines()[-1])
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        rewrite(path, lambda text: text + "\n" + text.splitlines()[-1])
     shutil.copytree(checkpoint / "sources" / "0", checkpoint / "sources" / "1")
     for path in (checkpoint / "sources" / "1").glob("[0-9]*"):
-        path.write_text(path.read_text().replace("file-source/", "second/"))
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        rewrite(path, lambda text: text.replace("file-source/", "second/"))
     first, second = (
         DescribedSource("file", path=f"/tmp/ckpt-samples/inputs/{name}") for name in ("file-source", "second")
     )

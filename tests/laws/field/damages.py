@@ -28,14 +28,8 @@ SEED = 45
 _ENDS = (".delta", ".snapshot", ".changelog", ".zip")
 _QUERIES = {sample.name: sample.query for sample in MADE}
 CHOSEN = (
-    "stateless-4.2",
-    "async-4.2",
-    "file-source-4.2",
-    "kafka-4.2",
-    "aggregation-hdfs-4.2",
-    "aggregation-rocksdb-4.2",
-    "aggregation-changelog-4.2",
-    "aggregation-format2-4.2",
+    *("stateless-4.2", "async-4.2", "file-source-4.2", "kafka-4.2", "aggregation-hdfs-4.2"),
+    *("aggregation-rocksdb-4.2", "aggregation-changelog-4.2", "aggregation-format2-4.2"),
 )
 _FROM_KAFKA = (SAMPLES / "kafka-4.2/offsets/5").read_text()
 _FROM_RATE = (SAMPLES / "stateless-4.2/offsets/5").read_text()

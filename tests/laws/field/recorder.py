@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +21,14 @@ from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER
 from tests.laws.field.damages import CASES
 from tests.laws.next_obeyed import End, act, announced_rows, look, obey
+from tests.laws.starting import INPUT_FILES, TOPIC, home, starts_at
 from tests.restart.oracle import answers, starts
 from tests.restart.oracle.cases import Case
-from tests.restart.oracle.cases.model import replace
 from tests.support.services.kafka import SPARK
-from tests.support.spark import mutations, plans, queries, topics
+from tests.support.spark import plans, queries, topics
 
 FILE = Path(__file__).with_name("recorded.jsonl")
-_MADE_AT = "file:///tmp/ckpt-samples/inputs"
 _MOST_STARTS, _FURTHER, _PATIENCE_S, _MOST_ACTS = 4, 3, 90, 4
-_TOPIC = "orders"
 
 
 @dataclass
@@ -79,12 +76,6 @@ class Control:
         return self._totals.get(end, {})
 
 
-def home(case: Case, folder: Path, damage: Iterable[mutations.Mutation]) -> Path:
-    """A copy of the sample, damaged; the log of a file source knows the files of this folder."""
-    moved = (replace("sources/0/[0-9]*", _MADE_AT, "file://{folder}/inputs"),) if case.query == "file-source" else ()
-    return mutations.copy_of(case.folder, folder / "checkpoint", (*moved, *damage))
-
-
 def ends_of(case: Case) -> Any:
     """The offsets at which the newest batch of a sample ends; it is committed."""
     log = open_checkpoint(str(case.folder), batches=0).offsets
@@ -99,9 +90,9 @@ def start(spark: Any, case: Case, checkpoint: Path, folder: Path, least: int) ->
     from pyspark.errors import PySparkException
 
     counted, query = Counted("runs"), queries.QUERIES[case.query]
-    ends = ends_of(case).get(_TOPIC)
+    ends = ends_of(case).get(TOPIC)
     if query.inputs:
-        queries.write_input_files(checkpoint.parent / "inputs" / query.name, 14)
+        queries.write_input_files(checkpoint.parent / "inputs" / query.name, INPUT_FILES)
 
     def keep(rows: Any, _: int) -> None:
         found = [tuple(row) for row in rows.collect()]
@@ -126,16 +117,6 @@ def start(spark: Any, case: Case, checkpoint: Path, folder: Path, least: int) ->
         if counted.outcome != "runs" or counted.end >= least:
             break
     return counted
-
-
-def starts_at(offset: Any) -> int:
-    """How many rows, or files, are before an offset."""
-    values = json.loads(offset) if isinstance(offset, str) else offset
-    if values is None:
-        return 0
-    if _TOPIC in values:
-        return sum(values[_TOPIC].values())
-    return int(values["offset"]) if "offset" in values else int(values["logOffset"]) + 1
 
 
 def rank(number: int, ends: dict[str, int]) -> int:
@@ -187,7 +168,7 @@ def main(words: list[str], *, fresh: bool) -> None:
         of_kafka = {plans.KAFKA.replace(".", "__"): broker[topics.BROKER]}
         spark = queries.session("ckpt-field", "local[1]", **live.settings(broker[topics.JARS]), **of_kafka)
         spark.sparkContext.setLogLevel("OFF")
-        topics.fill(spark, _TOPIC, starts.RECORDS)
+        topics.fill(spark, TOPIC, starts.RECORDS)
         controls: dict[str, Control] = {}
         for number, case in enumerate(CASES):
             known, of = recorded.get(case.name, {}), answers.fingerprint(case)

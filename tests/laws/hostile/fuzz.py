@@ -36,14 +36,8 @@ from tests.support.cli import load_app
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_checkpoints"
 NAMES = [
-    *(
-        "stateless-3.5",
-        "stateless-killed-3.5",
-        "two-sources-offsets-v2-4.2",
-        "named-sink-4.3",
-        "async-4.2",
-        "kafka-4.2",
-    ),
+    *("stateless-3.5", "stateless-killed-3.5", "two-sources-offsets-v2-4.2", "named-sink-4.3"),
+    *("async-4.2", "kafka-4.2"),
     *("delta-4.2", "file-source-3.5", "continuous-4.2", "async-kafka-4.2", "aggregation-hdfs-3.5"),
     *("aggregation-changelog-4.0", "aggregation-rocksdb-4.2", "aggregation-format2-4.2", "join-v3-changelog-4.2"),
     *("join-v4-changelog-4.3", "join-hdfs-3.5", "session-window-hdfs-3.5", "dedup-hdfs-4.0", "limit-hdfs-4.2"),

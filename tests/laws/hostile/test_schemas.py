@@ -9,6 +9,7 @@ from tests.changes.applying import facts
 from tests.checkpoint.state.building import java_utf
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.restart.oracle.cases.model import replace
 
 KEY = '{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}'
 
@@ -69,11 +70,7 @@ NOW = ("--apply", "--accept-skip", "--accept-replay", "--grace", 0)
 def test_an_offset_that_cannot_be_read_is_not_the_beginning(
     words: list[str], offset: str, ckpt: Ckpt, copy_of: CopyOf
 ) -> None:
-    checkpoint = copy_of("kafka-4.2")
-    file = checkpoint / "offsets" / "5"
-    file.write_text(file.read_text().replace('"0":51', f'"0":{offset}'))
-    (checkpoint / "offsets" / ".5.crc").unlink()
-    run = ckpt(*words, checkpoint)
+    run = ckpt(*words, copy_of("kafka-4.2", replace("offsets/5", '"0":51', f'"0":{offset}')))
     assert run.exit_code == 3
     assert "had read nothing" not in run.stdout + run.stderr
     assert "cannot be read" in " ".join((run.stdout + run.stderr).split())

@@ -50,15 +50,8 @@ NAMES = [
     *("fs.azure.account.key.a.dfs.core.windows.net", "fs.azure.sas.box.a.blob.core.windows.net", "AccountKey"),
     *("fs.azure.account.oauth2.client.secret", "client_secret", "clientSecret", "private_key", "api-key", "apiKey"),
     *("spark.hadoop.fs.s3a.bucket.x.secret.key", "sasl.jaas.config", "bearerToken", "access_token", "sig", "sas"),
-    *(
-        "-Dpassword",
-        "-Djavax.net.ssl.keyStorePassword",
-        "pw",
-        "schema.registry.basic.auth.user.info",
-        "pass",
-        "db_pass",
-        "dbPass",
-    ),
+    *("-Dpassword", "-Djavax.net.ssl.keyStorePassword", "pw", "schema.registry.basic.auth.user.info", "pass"),
+    *("db_pass", "dbPass"),
     *("Authorization", "Proxy-Authorization", "X-Amz-Security-Token", "X-Amz-Signature", "ssl.truststore.password"),
 ]
 BETWEEN = ["=", " = ", ":", ": ", " : ", " -> ", "->", " => "]
@@ -131,27 +124,13 @@ HARMLESS = [
     *("spark.redaction.regex=(?i)x", '{"token":{"0":5,"1":7}}', '{"password":{"0":306}}', "secret/0=306", "token/0=5"),
     *("maxTokens=5", "signature: no such method", "a key -> value map", "by key: value", "primary key = id"),
     *("Authentication failed: bad user", "Basic authentication is off", "org.apache.kafka.common.security.X: y"),
-    *(
-        "the password file",
-        "a password is wrong",
-        "Second pass through the log",
-        "pass 2 of 3",
-        "pass=2",
-        "pass: failed",
-    ),
+    *("the password file", "a password is wrong", "Second pass through the log", "pass 2 of 3"),
+    *("pass=2", "pass: failed"),
     *("token expired", "Unexpected token 'SELECT'", "partition key 5", "a secret that nobody has", "no passwd entry"),
     *("the option kafka.ssl.key.password is not set", "column user.password cannot be resolved", "password (SASL)"),
     *("batch identified by its id", "delta:events@v12", "io.delta:delta-spark_2.13:4.0@jar", "x:Provider@1a2b3c4d"),
-    *(
-        "host:8020/a@b",
-        "docker -u root",
-        "sort -u x",
-        "by user: somebody",
-        "a password, user or key",
-        "-Dfile=x",
-        'getPassword("a.b")',
-        'token("a")',
-    ),
+    *("host:8020/a@b", "docker -u root", "sort -u x", "by user: somebody", "a password, user or key", "-Dfile=x"),
+    *('getPassword("a.b")', 'token("a")'),
     *("StructType(StructField(token,StringType,true))", "['token', 'password']", '["secret","b"]', "tokens: 5"),
 ]
 HOLD_NONE = [
@@ -236,20 +215,8 @@ def test_a_backquote_hides_no_part_of_a_secret() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "s3:/a:",
-        "a=",
-        "='",
-        '\\"token\\":',
-        "x:/a:b",
-        "a.%-",
-        '"',
-        "secret_key= ",
-        "token=`.",
-        "a:b",
-        "-u a",
-        "password ",
-        "x.token '",
-        '"token":',
+        *("s3:/a:", "a=", "='", '\\"token\\":', "x:/a:b", "a.%-", '"', "secret_key= ", "token=`."),
+        *("a:b", "-u a", "password ", "x.token '", '"token":'),
     ],
 )
 def test_masking_takes_time_in_proportion(text: str) -> None:

@@ -89,32 +89,10 @@ _LOSES = {
 }
 """Findings whose meaning says that the query leaves out rows, or counts on without its state."""
 _REPEATS = {
-    *(
-        "CKPT108",
-        "CKPT112",
-        "CKPT127",
-        "CKPT203",
-        "CKPT205",
-        "CKPT209",
-        "CKPT212",
-        "CKPT213",
-        "CKPT401",
-        "CKPT403",
-        "CKPT414",
-    ),
-    *(
-        "CKPT415",
-        "CKPT402",
-        "CKPT463",
-        "CKPT464",
-        "CKPT602",
-        "CKPT306",
-        "CKPT332",
-        "CKPT425",
-        "CKPT451",
-        "CKPT453",
-        "CKPT457",
-    ),
+    *("CKPT108", "CKPT112", "CKPT127", "CKPT203", "CKPT205", "CKPT209", "CKPT212", "CKPT213", "CKPT401"),
+    *("CKPT403", "CKPT414"),
+    *("CKPT415", "CKPT402", "CKPT463", "CKPT464", "CKPT602", "CKPT306", "CKPT332", "CKPT425", "CKPT451"),
+    *("CKPT453", "CKPT457"),
 }
 """Findings whose meaning says that rows may be read or written again."""
 _WITHOUT_RECORD = ("unknown-query", "unknown")

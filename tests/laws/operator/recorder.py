@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +72,7 @@ def put_back(kept: Path, world: World) -> None:
 
 def tell(worlds: Worlds, seed: Seed, scratch: Path) -> dict[str, Any]:
     """What becomes of a seed, in each mode; other commands are tried where the operator comes to no end."""
-    answer: dict[str, Any] = {"seed": seed.number, **seed.recipe}
+    answer: dict[str, Any] = {}
     incident = Incident(worlds, seed, scratch)
     for mode in MODES:
         begun = time.monotonic()
@@ -119,17 +119,10 @@ class Incident:
         return self._world
 
 
-def read() -> dict[int, dict[str, Any]]:
-    if not FILE.exists():
-        return {}
-    lines = (json.loads(line) for line in FILE.read_text().splitlines())
+def read(file: Path = FILE) -> dict[int, dict[str, Any]]:
+    """Recorded answers, by seed."""
+    lines = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
     return {line["seed"]: line for line in lines}
-
-
-def write(answers: dict[int, dict[str, Any]]) -> None:
-    """Keep answers, a line a seed."""
-    lines = (json.dumps(answer) for _, answer in sorted(answers.items()))
-    FILE.write_text("".join(f"{line}\n" for line in lines))
 
 
 def tabulate() -> list[str]:
@@ -141,14 +134,20 @@ def tabulate() -> list[str]:
     ]
 
 
-def main(numbers: Iterable[int], *, fresh: bool, folder: str = "") -> None:
-    """Record seeds that are not recorded yet, or that the generator makes otherwise now; or all."""
+def record(file: Path, tell: Callable[[Worlds, Seed, Path], dict[str, Any]], words: Sequence[str]) -> None:
+    """Record into a file, a line a seed, those that are not recorded as the generator makes them now.
+
+    Words of a command line are the seeds that are asked, ``--fresh`` to ask again, and ``--folder=FOLDER``.
+    """
     from tests.support.services.kafka import connector_jars, kafka_broker
     from tests.support.spark import classes, live
     from tests.support.spark.queries import session
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     classes.use()
+    chosen = [int(word) for word in words if word.isdecimal()]
+    kept = next((word.removeprefix("--folder=") for word in words if word.startswith("--folder=")), "")
+    quick_first = sorted(map(make_seed, range(SEEDS)), key=lambda seed: (seed.kind.cost, seed.kind.name))
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory(dir=memory)))
@@ -156,24 +155,21 @@ def main(numbers: Iterable[int], *, fresh: bool, folder: str = "") -> None:
         conf = live.settings(jars) | {"spark__sql__warehouse__dir": str(scratch / "warehouse")}
         spark = session("ckpt-operator", "local[1]", **conf)
         spark.sparkContext.setLogLevel("OFF")
-        worlds = Worlds(spark, Path(folder or scratch), lambda: Broker(stack.enter_context(kafka_broker(scratch))))
-        for seed in map(make_seed, numbers):
-            answers, number = read(), seed.number
+        worlds = Worlds(spark, Path(kept or scratch), lambda: Broker(stack.enter_context(kafka_broker(scratch))))
+        for seed in map(make_seed, chosen) if chosen else quick_first:
+            answers, number = read(file), seed.number
             known = answers.get(number, {})
-            if not fresh and {**known, **seed.recipe} == known:
+            if "--fresh" not in words and {**known, **seed.recipe} == known:
                 continue
             try:
-                answers[number] = tell(worlds, seed, scratch)
+                answers[number] = {"seed": number, **seed.recipe, **tell(worlds, seed, scratch)}
             except Exception as error:  # a disaster that cannot happen: the menu is wrong
                 sys.stderr.write(f"{number} {seed.recipe} FAILED {type(error).__name__}: {str(error)[:600]}\n")
                 continue
-            write(answers)
+            file.write_text("".join(f"{json.dumps(answer)}\n" for _, answer in sorted(answers.items())))
         spark.stop()
-    sys.stdout.write("\n".join((f"{len(read())} incidents", *tabulate(), "")))
 
 
 if __name__ == "__main__":
-    chosen = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    kept = next((word.removeprefix("--folder=") for word in sys.argv if word.startswith("--folder=")), "")
-    quick_first = sorted(range(SEEDS), key=lambda number: (make_seed(number).kind.cost, make_seed(number).kind.name))
-    main(chosen or quick_first, fresh="--fresh" in sys.argv, folder=kept)
+    record(FILE, tell, sys.argv[1:])
+    sys.stdout.write("\n".join((f"{len(read())} incidents", *tabulate(), "")))

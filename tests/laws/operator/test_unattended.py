@@ -13,7 +13,7 @@ from tests.laws.operator.counting import Outcome
 from tests.laws.operator.seeds import fingerprint, make_seed
 from tests.support.places import ROOT
 
-RECORDED = unattended.read()
+RECORDED = recorder.read(unattended.FILE)
 FIXED = {number: answer for number, answer in RECORDED.items() if answer["fixed"]}
 
 

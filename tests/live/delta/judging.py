@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from ckpt import Inspection, Spark, open_checkpoint
-from ckpt.inspection.inspection import inspect
+from ckpt import Inspection
 from ckpt.live.outlook import SourceOutcome
-from ckpt.live.records import DeltaNow, LiveSource
 from ckpt.restart.findings import Outcome
 from ckpt.versions import Progress
 from tests.live.delta.cases import Case
-from tests.support.places import SAMPLES
-
-
-def inspected(checkpoint: Path, now: DeltaNow, version: str) -> Inspection:
-    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, now)])
-
-
-def checkpoint_of(folder: Path, ends: list[Any], *, committed: bool) -> Path:
-    """A checkpoint with these offsets, as Spark writes it."""
-    sample = SAMPLES / "delta-4.2"
-    head = (sample / "offsets" / "0").read_text().splitlines()[1]
-    files = {"metadata": (sample / "metadata").read_text()}
-    for batch, end in enumerate(ends):
-        files[f"offsets/{batch}"] = f"v1\n{head}\n{json.dumps(end)}"
-        if committed or batch < len(ends) - 1:
-            files[f"commits/{batch}"] = (sample / "commits" / "0").read_text()
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
 
 
 def disagreements(case: Case, found: Inspection, said: dict[str, Any]) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.delta.cases import HISTORIES, INCIDENTS, Table, remove
+from tests.live.running import finish, newest_offsets
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
@@ -48,25 +47,16 @@ def start(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
     for key, value in job.get("conf", {}).items():
         own.conf.set(key, value)
     Table(spark, place).forget()
-    ran: list[list[int]] = []
-    error = None
     rows = own.readStream.format("delta").options(**job.get("options", {})).load(str(place / "table"))
     handle = (
         rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     )
-    try:
-        handle.awaitTermination(60)
-    except Exception as problem:
-        error = _short(str(problem))
-    finally:
-        with contextlib.suppress(Exception):
-            handle.stop()
-    for one in handle.recentProgress:
-        found = json.loads(one.json) if hasattr(one, "json") else one
-        if found["numInputRows"] or found["batchId"] not in [batch for batch, _ in ran]:
-            ran.append([found["batchId"], found["numInputRows"]])
-    newest = max((int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*")), default=None)
-    return {"error": error, "batches": ran, "newest": newest}
+    error, reports = finish(handle, lambda: handle.awaitTermination(60))
+    ran: list[list[int]] = []
+    for report in reports:
+        if report["numInputRows"] or report["batchId"] not in [batch for batch, _ in ran]:
+            ran.append([report["batchId"], report["numInputRows"]])
+    return {"error": error and _short(error), "batches": ran, "newest": newest_offsets(checkpoint)}
 
 
 def _short(text: str) -> str:

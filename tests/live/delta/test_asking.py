@@ -11,8 +11,9 @@ from ckpt.errors import SourceError
 from ckpt.live.asking import ask_sources
 from ckpt.live.delta.ask import reads_as
 from ckpt.live.records import DeltaNow
+from tests.commands import contract
 from tests.conftest import Ckpt
-from tests.live.delta.judging import checkpoint_of
+from tests.live.judging import checkpoint_of
 from tests.support.places import SAMPLES
 
 ID = "d9b04949-155c-4168-a478-a6e25bf831be"
@@ -72,8 +73,10 @@ def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt)
     run = ckpt("inspect", checkpoint, *given)
     assert run.exit_code == 0
     assert "now: the table has versions 0 to 2; unread: 2 files with 12 rows" in " ".join(run.stdout.split())
-    (source,) = ckpt("inspect", checkpoint, *given, "-o", "json").json()["sources"]
-    live = source["live"]
+    document = ckpt("inspect", checkpoint, *given, "-o", "json").json()
+    assert contract.disagreements(document) == []
+    assert list(contract.contradictions(document)) == []
+    live = document["sources"][0]["live"]
     assert (live["unit"], live["waiting"], live["rows"], live["lost"]) == ("files", 2, 12, 0)
     assert (live["table_id"], live["first_version"], live["last_version"]) == (ID, 0, 2)
 

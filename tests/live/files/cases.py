@@ -5,8 +5,6 @@ Batches 0 to 2 have read a file of 10 rows each; a fourth file waits.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shutil
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.delta.cases import remove
+from tests.live.running import finish
 
 ROWS = 10
 _BEGAN = time.time() - 3600
@@ -149,18 +148,10 @@ class Query:
 
     def start(self, checkpoint: Path, options: Mapping[str, str]) -> tuple[str | None, int]:
         """What the start failed with, and how many rows it read."""
-        error = None
         writer = self.rows(options).writeStream.format("noop").option("checkpointLocation", str(checkpoint))
         handle = writer.trigger(availableNow=True).start()
-        try:
-            handle.awaitTermination(60)
-        except Exception as problem:
-            error = str(problem)
-        finally:
-            with contextlib.suppress(Exception):
-                handle.stop()
-        read = [json.loads(one.json) if hasattr(one, "json") else one for one in handle.recentProgress]
-        return error, sum(one["numInputRows"] for one in read)
+        error, reports = finish(handle, lambda: handle.awaitTermination(60))
+        return error, sum(report["numInputRows"] for report in reports)
 
 
 _MADE: dict[Path, Query] = {}

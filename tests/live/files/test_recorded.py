@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from ckpt import Inspection, Spark, open_checkpoint
-from ckpt.inspection.inspection import inspect
+from ckpt import Inspection
 from ckpt.live.outlook import SourceOutcome
-from ckpt.live.records import FilesNow, LiveSource
+from ckpt.live.records import FilesNow
 from ckpt.restart.findings import Outcome
 from ckpt.versions import Progress
 from tests.live.delta.cases import remove
 from tests.live.files.cases import INCIDENTS, LAST, MOVES, ROWS
 from tests.live.files.record import SUITE
+from tests.live.judging import inspected
 from tests.support.places import SAMPLES
 
 ANSWERS: dict[str, Any] = SUITE.answers.read_all()
@@ -64,4 +64,4 @@ def judged(version: str, name: str, tmp_path: Path) -> Inspection:
         shutil.copyfile(checkpoint / "commits" / "0", checkpoint / "commits" / str(latest))
 
     now = FilesNow(**answer["now"] | {"gone": tuple(answer["now"]["gone"])})
-    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, now)])
+    return inspected(checkpoint, now, version)

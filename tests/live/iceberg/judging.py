@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from ckpt import Inspection, Spark, open_checkpoint
-from ckpt.inspection.inspection import inspect
+from ckpt import Inspection
 from ckpt.live.outlook import SourceOutcome
-from ckpt.live.records import IcebergNow, LiveSource
 from ckpt.restart.findings import Outcome
 from ckpt.versions import Progress
 from tests.live.iceberg.cases import Case
-
-
-def inspected(checkpoint: Path, now: IcebergNow, version: str) -> Inspection:
-    return inspect(open_checkpoint(str(checkpoint)), [Spark(version)], live=[LiveSource(0, now)])
 
 
 def disagreements(case: Case, found: Inspection, said: dict[str, Any]) -> Iterator[str]:

@@ -6,7 +6,6 @@ the copies of what was made.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
@@ -14,22 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.live.iceberg.cases import HISTORIES, INCIDENTS, TABLE, Table, settings
+from tests.live.iceberg.cases import HISTORIES, INCIDENTS, TABLE, Table, active_session
+from tests.live.running import finish, newest_offsets
 from tests.support.remedies import remove
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """What came of a job, in a session of its own whose catalog is in the folder `place`."""
-    place, own = Path(job["place"]), spark.newSession()
-    for key, value in settings(place).items():
-        own.conf.set(key, value)
-    sessions = spark._jvm.org.apache.spark.sql.SparkSession
-    sessions.setActiveSession(own._jsparkSession)
+    place = Path(job["place"])
     do: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "happen": happen, "start": start, "append": append}
-    try:
+    with active_session(spark, place) as own:
         return do[job["do"]](own, place, job)
-    finally:
-        sessions.setActiveSession(spark._jsparkSession)
 
 
 def make(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
@@ -72,25 +66,11 @@ def start(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
     writer = rows.writeStream.format("json" if "out" in job else "noop").option("path", str(out))
     writer = writer.option("checkpointLocation", str(checkpoint))
     handle = writer.trigger(**({"availableNow": True} if now else {"processingTime": "0 seconds"})).start()
-    ran: list[list[int]] = []
-    error = None
-    try:
-        if now:
-            handle.awaitTermination(60)
-        else:
-            handle.processAllAvailable()
-    except Exception as problem:
-        error = _short(str(problem))
-    finally:
-        with contextlib.suppress(Exception):
-            handle.stop()
-    for one in handle.recentProgress:
-        found = json.loads(one.json) if hasattr(one, "json") else one
-        if found["numInputRows"]:
-            ran.append([found["batchId"], found["numInputRows"]])
-    newest = max((int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*")), default=None)
+    error, reports = finish(handle, (lambda: handle.awaitTermination(60)) if now else handle.processAllAvailable)
+    ran = [[report["batchId"], report["numInputRows"]] for report in reports if report["numInputRows"]]
     ids = sorted(json.loads(line)["id"] for file in out.glob("*.json") for line in file.read_text().splitlines())
-    return {"error": error, "batches": ran, "newest": newest} | ({"ids": ids} if "out" in job else {})
+    said = {"error": error and _short(error), "batches": ran, "newest": newest_offsets(checkpoint)}
+    return said | ({"ids": ids} if "out" in job else {})
 
 
 def _short(text: str) -> str:

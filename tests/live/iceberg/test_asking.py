@@ -13,8 +13,8 @@ from ckpt.live.asking import ask_sources
 from ckpt.live.records import IcebergNow, SnapshotNow
 from tests.commands import contract
 from tests.conftest import Ckpt
-from tests.live.delta.judging import checkpoint_of
 from tests.live.iceberg.remedies_followed import takes
+from tests.live.judging import checkpoint_of
 
 ID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
 LATER = 1_900_000_000_000  # than any batch of the samples

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Ckpt
-from tests.live.delta.judging import checkpoint_of
 from tests.live.iceberg.cases import Case
-from tests.live.iceberg.judging import inspected
 from tests.live.iceberg.record import from_json
 from tests.live.iceberg.remedies_followed import OBEYED, SUITE, advice_on_a_table, of, takes
+from tests.live.judging import checkpoint_of, inspected
 from tests.support.remedies import remove
 
 KEPT = Path(__file__).with_name("catalog.tar.xz")

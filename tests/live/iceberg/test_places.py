@@ -10,10 +10,10 @@ from ckpt.errors import SourceError
 from ckpt.live import ends
 from ckpt.live.records import NotAsked
 from tests.changes.offsets.running import apply_as_printed
-from tests.live.delta.judging import checkpoint_of
 from tests.live.iceberg.places import FIRST, PLACES, READ_LAST, SECOND, SUITE, WAITS, Place, find_time
 from tests.live.iceberg.record import from_json
 from tests.live.iceberg.remedies_followed import of
+from tests.live.judging import checkpoint_of
 
 ((_, RECORDED),) = SUITE.answers.read_all().items()
 

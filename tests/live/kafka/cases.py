@@ -5,7 +5,6 @@ The topic had offsets 0 to 20 in each of two partitions. Batch 0 read 0 to 10, b
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.live.running import finish, newest_offsets
+from tests.support.files import write_files
 from tests.support.spark.samples import FOLDER as SAMPLES
 
 SILENT = logging.Logger("librdkafka of tests")
@@ -181,10 +182,7 @@ def written(folder: Path, topic: str, *, committed: bool) -> Path:
         files[f"offsets/{batch}"] = f"v1\n{head}\n{offsets(topic, 10 * (batch + 1))}"
         if batch == 0 or committed:
             files[f"commits/{batch}"] = (sample / "commits" / "0").read_text()
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(folder, files)
 
 
 def offsets(topic: str, at: int) -> str:
@@ -204,17 +202,9 @@ def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     checkpoint, own = Path(job["checkpoint"]), spark.newSession()
     reader = own.readStream.format("kafka").options(**WAITS, **job["options"])
     rows = reader.option("startingOffsets", "earliest").load().select("topic", "partition", "offset")
-    error = None
     handle = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
-    try:
-        handle.processAllAvailable()
-    except Exception as problem:
-        error = str(problem)
-    finally:
-        with contextlib.suppress(Exception):
-            handle.stop()
-    ran = [json.loads(one.json) if hasattr(one, "json") else one for one in handle.recentProgress]
-    newest = max(int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*"))
+    error, ran = finish(handle, handle.processAllAvailable)
+    newest = newest_offsets(checkpoint)
     end = json.loads((checkpoint / "offsets" / str(newest)).read_text().splitlines()[2])
     batches = [[one["batchId"], one["numInputRows"]] for one in ran if one["numInputRows"] or one["batchId"] > 1]
     return {"error": error, "batches": batches, "newest": [newest, end]}

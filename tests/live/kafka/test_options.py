@@ -15,6 +15,7 @@ from ckpt.live.kafka.options import translate_options
 from ckpt.live.kind import source_options
 from tests.commands import contract
 from tests.conftest import Ckpt
+from tests.support.files import rewrite
 from tests.support.places import SAMPLES
 from tests.support.services.process import free_port
 
@@ -216,7 +217,6 @@ def test_a_source_that_ckpt_does_not_know_is_named_by_its_offset(
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(SAMPLES / "stateless-4.2", checkpoint)
     for file in (checkpoint / "offsets").glob("[0-9]*"):
-        file.write_text("\n".join([*file.read_text().splitlines()[:2], offset]))
-        (checkpoint / "offsets" / f".{file.name}.crc").unlink(missing_ok=True)
+        rewrite(file, lambda text: "\n".join([*text.splitlines()[:2], offset]))
     run = ckpt("inspect", checkpoint, "--sources")
     assert f"not asked: ckpt cannot ask a source that looks like {name}" in " ".join(run.stdout.split())

@@ -7,13 +7,10 @@ recorded case asks the ckpt of today.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
 import shutil
-import tarfile
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +23,8 @@ from ckpt.changes.rewind.rewind import rewind
 from ckpt.live.sink.iceberg import read_iceberg
 from tests.live.iceberg.remedies_followed import ckpt
 from tests.live.sink.iceberg_query import BATCHES
+from tests.live.sink.mismatches import Change, new_checkpoint, new_id, rewound, uncommitted
+from tests.live.sink.mismatches_repaired import ask_again, inspected, keep
 from tests.record.answers import OneFile
 from tests.record.packages import ICEBERG, PACKAGE, jar
 from tests.record.suite import Whole
@@ -43,7 +42,7 @@ class Query:
 
     def __init__(self, session: Worker, folder: Path) -> None:
         self._session, self.folder = session, folder
-        self.checkpoint = folder / CHECKPOINT
+        self.place, self.checkpoint = folder / "now", folder / CHECKPOINT
         self.kind, self.how = "stateless", {}  # type: str, dict[str, Any]
         self.kept: list[Mapping[str, bytes]] = []
 
@@ -74,14 +73,12 @@ class Query:
         places = [*self.checkpoint.rglob("*"), *(self.folder / TABLE / "metadata").glob("*.metadata.json")]
         places.append(self.folder / TABLE / "metadata" / "version-hint.text")
         self.kept.append({str(one.relative_to(self.folder)): one.read_bytes() for one in places if one.is_file()})
-        return inspected(self.folder)
+        return _inspected(self.folder)
 
 
-def inspected(folder: Path) -> dict[str, Any]:
+def _inspected(folder: Path) -> dict[str, Any]:
     """What is said of the checkpoint and the table in a folder."""
-    words = ["inspect", folder / CHECKPOINT, "--sink", folder / TABLE, "--spark", "4.0", "--progress", "sync"]
-    said: dict[str, Any] = json.loads(ckpt(*words, "-o", "json").stdout)
-    return said
+    return inspected(folder / CHECKPOINT, folder / TABLE, "4.0")
 
 
 def remedy(said: dict[str, Any], code: str) -> str:
@@ -90,7 +87,6 @@ def remedy(said: dict[str, Any], code: str) -> str:
 
 
 Scenario = Callable[[Query], Answer]
-Change = Callable[[Query], None]
 
 
 def _after(*changes: Change) -> Scenario:
@@ -99,7 +95,7 @@ def _after(*changes: Change) -> Scenario:
     def scenario(query: Query) -> Answer:
         query.put()
         for change in changes:
-            change(query)
+            change(query, query.place)
         before = query.times()
         query.ask()
         return {"before": before, "error": query.start(), "times": query.times()}
@@ -108,34 +104,16 @@ def _after(*changes: Change) -> Scenario:
 
 
 def _rewound(steps: int, replayed: Replayed) -> Change:
-    def change(query: Query) -> None:
-        receipt = rewind(str(query.checkpoint), to_batch=BATCHES - 1 - steps, replay=replayed, **NOW)[1]
-        assert receipt.applied, receipt.problem
-
-    return change
+    return rewound(BATCHES - 1 - steps, replayed)
 
 
-def _older(query: Query) -> None:
+def _older(query: Query, _: Path) -> None:
     shutil.rmtree(query.checkpoint)
     shutil.copytree(query.folder / f"older {query.kind}", query.checkpoint)
 
 
-def _uncommitted(query: Query) -> None:
-    remove(query.checkpoint / "commits" / str(BATCHES - 1))
-
-
-def _new_checkpoint(query: Query) -> None:
-    shutil.rmtree(query.checkpoint)
-    query.checkpoint.mkdir()
-
-
-def _new_id(query: Query) -> None:
-    (query.checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
-    (query.checkpoint / ".metadata.crc").unlink()
-
-
 def _of_table(*steps: list[Any]) -> Change:
-    return lambda query: query.table(*steps)
+    return lambda query, _: query.table(*steps)
 
 
 _NEWEST = BATCHES - 1
@@ -151,18 +129,18 @@ STARTED: Mapping[str, Scenario] = {
     "rewound by one, same": _after(_rewound(1, Replayed.SAME)),
     "rewound by three, same": _after(_rewound(3, Replayed.SAME)),
     "restored older": _after(_older),
-    "crashed after the sink": _after(_uncommitted),
-    "crashed before the sink": _after(_uncommitted, _of_table(["roll_back", _NEWEST - 1])),
-    "new checkpoint": _after(_new_checkpoint),
-    "new id": _after(_uncommitted, _new_id),
+    "crashed after the sink": _after(uncommitted),
+    "crashed before the sink": _after(uncommitted, _of_table(["roll_back", _NEWEST - 1])),
+    "new checkpoint": _after(new_checkpoint),
+    "new id": _after(uncommitted, new_id),
     "recreated": _after(_of_table(["create_again"])),
     "rolled back": _after(_BACK_TWO),
-    "rolled back, uncommitted": _after(_BACK_TWO, _uncommitted),
+    "rolled back, uncommitted": _after(_BACK_TWO, uncommitted),
     "expired": _after(_EXPIRED),
-    "expired, uncommitted": _after(_EXPIRED, _uncommitted),
+    "expired, uncommitted": _after(_EXPIRED, uncommitted),
     "forgotten": _after(_FORGOTTEN),
-    "forgotten, uncommitted": _after(_FORGOTTEN, _uncommitted),
-    "compacted, uncommitted": _after(_of_table(["compact"]), _uncommitted),
+    "forgotten, uncommitted": _after(_FORGOTTEN, uncommitted),
+    "compacted, uncommitted": _after(_of_table(["compact"]), uncommitted),
     "others too, restored older": _after(_of_table(["append", 100, 1]), _older),
 }
 """What is said before a start has to be what the start does."""
@@ -173,7 +151,7 @@ def _cured(change: Change) -> Scenario:
 
     def scenario(query: Query) -> Answer:
         query.put()
-        change(query)
+        change(query, query.place)
         text = remedy(query.ask(), "CKPT411")
         (snapshot,) = re.findall(r"rollback_to_snapshot\('TABLE', ([0-9]+)\)", text)
         query.table(["roll_back_to", int(snapshot)])
@@ -186,7 +164,7 @@ def _cured(change: Change) -> Scenario:
 def _made_good(query: Query) -> Answer:
     """The table lacks batches, and the query is rewound as the remedy says."""
     query.put()
-    _BACK_TWO(query)
+    _BACK_TWO(query, query.place)
     (command,) = re.findall("`ckpt (rewind [^`]+)`", remedy(query.ask(), "CKPT412"))
     sink = ["--sink", query.folder / TABLE]  # with which nothing is said of rows that a sink drops
     run = ckpt(*shlex.split(command), *sink, "--apply", "--grace", "0", "--accept-replay")
@@ -198,7 +176,7 @@ def _made_good(query: Query) -> Answer:
 def _named_again(query: Query) -> Answer:
     """A lost ``metadata`` is written with the id that the table has, after a crash between sink and commit."""
     query.put()
-    _uncommitted(query)
+    uncommitted(query, query.place)
     remove(query.checkpoint / "metadata")
     found = query.ask()["sink"]["query_id"]
     assert repair(str(query.checkpoint), query_id=found, **NOW)[1].applied
@@ -211,7 +189,7 @@ def _crashed(kind: str, *, state_lost: bool = False, **how: Any) -> Scenario:
 
     def scenario(query: Query) -> Answer:
         query.put(kind, **how)
-        _uncommitted(query)
+        uncommitted(query, query.place)
         if state_lost:
             remove(query.checkpoint / "state" / "0" / "0" / f"{BATCHES}.delta")
         query.ask()
@@ -245,7 +223,7 @@ def _back_together(
         (snapshot,) = [each for each in table.ancestors() if each.batch == _NEWEST - 3]
         version = datetime.fromtimestamp(snapshot.written_ms / 1000, UTC).isoformat() if time else str(snapshot.id)
         for change in changes:
-            change(query)
+            change(query, query.place)
         how: Any = {"to_sink_version": version, "sink": str(query.folder / TABLE), "replay": replayed}
         plan, held = rewind(str(query.checkpoint), **how, **NOW)
         (number,) = re.findall(r"rollback_to_snapshot\('TABLE', ([0-9]+)\)", plan.table.statement if plan.table else "")
@@ -265,7 +243,7 @@ BACK: Mapping[str, Scenario] = {
     "back together, deduplication": _back_together(kind="deduplication"),
     "back together, to a time": _back_together(time=True),
     "back together, others too": _back_together(_of_table(["append", 100, 1])),
-    "back together, uncommitted": _back_together(_uncommitted),
+    "back together, uncommitted": _back_together(uncommitted),
     "back together, rolled back before": _back_together(_of_table(["roll_back", _NEWEST - 3])),
 }
 """Query and table go back together (``--to-sink-version``)."""
@@ -286,21 +264,16 @@ class Scenarios(Whole):
         return answers
 
     def ask_all(self, spark: Installed) -> None:
-        package, answers = ICEBERG[spark.minor], {}
+        package, answers, asked = ICEBERG[spark.minor], {}, {}
         with (
             TemporaryDirectory() as scratch,
             Worker(spark.python, spark.log, "iceberg-sink", {PACKAGE: package}) as session,
-            tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:xz") as archive,
         ):
             query = Query(session, Path(scratch))
             for name, scenario in SCENARIOS.items():
                 answers[name] = scenario(query)
-                for number, kept in enumerate(query.kept):
-                    for path, data in kept.items():
-                        entry = tarfile.TarInfo(f"{name}/{number}/{path}")
-                        entry.size = len(data)
-                        archive.addfile(entry, io.BytesIO(data))
-        KEPT.write_bytes(packed.getvalue())
+                asked[name] = query.kept
+        keep(KEPT, asked)
         self.answers.write(spark.minor, {"spark": spark.version, "jar": jar(package), "answers": answers})
 
 
@@ -308,11 +281,4 @@ SUITE = Scenarios()
 
 
 def asked_again(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """What ckpt says today of what it was asked when the scenarios were recorded; ``folder`` is empty."""
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(folder, filter="data")
-    said: dict[str, list[dict[str, Any]]] = {}
-    for place in sorted(folder.glob("*/*")):
-        (place / CHECKPOINT).mkdir(parents=True, exist_ok=True)  # an archive has no empty folders
-        said.setdefault(place.parent.name, []).append(inspected(place))
-    return said
+    return ask_again(KEPT, folder, _inspected, (CHECKPOINT,))

@@ -12,35 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.live.iceberg.cases import TABLE, Table, settings
+from tests.live.iceberg.cases import TABLE, Table, active_session
+from tests.support.spark.queries import STATE_STORES
 
 BATCHES, ROWS, NEW, OLDER = 6, 10, 20, 3  # as in tests/live/sink/remedies_followed.py and asked.py, which need ckpt
-_STORE = "spark.sql.streaming.stateStore"
-_FORMAT_2 = {
-    f"{_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-    f"{_STORE}.checkpointFormatVersion": "2",
-}
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """What came of a job, in a session of its own whose catalog is in the folder `now` of `folder`."""
-    folder, own = Path(job["folder"]), spark.newSession()
-    for key, value in {**settings(folder / "now"), **(_FORMAT_2 if job.get("format 2") else {})}.items():
-        own.conf.set(key, value)
-    sessions = spark._jvm.org.apache.spark.sql.SparkSession
-    sessions.setActiveSession(own._jsparkSession)
-    do: dict[str, Callable[..., dict[str, Any] | None]] = {
-        "make": make,
-        "put": put,
-        "table": change,
-        "start": start,
-        "times": times,
-    }
-    try:
+    folder = Path(job["folder"])
+    do: dict[str, Callable[..., dict[str, Any] | None]]
+    do = {"make": make, "put": put, "table": change, "start": start, "times": times}
+    with active_session(spark, folder / "now", STATE_STORES["format2"] if job.get("format 2") else {}) as own:
         return do[job["do"]](own, folder, job) or {}
-    finally:
-        sessions.setActiveSession(spark._jsparkSession)
 
 
 def make(spark: Any, folder: Path, job: dict[str, Any]) -> None:

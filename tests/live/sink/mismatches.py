@@ -18,59 +18,34 @@ from typing import Any
 
 from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
-from tests.live.sink.remedies_followed import BATCHES, NEW, ROWS
+from tests.live.sink.remedies_followed import BATCHES, NEW
+from tests.live.sink.stateful import ROWS, Numbers
 from tests.support.remedies import NOW, remove
-from tests.support.spark.mutations import copied
 
 OLDER = 3  # batches that the copy of the checkpoint has
 EVERY_ROW = BATCHES * ROWS + NEW
 
 
-class Asked:
+class Asked(Numbers):
     """A query without state from files into one kind of sink, and copies of it to which something happens."""
 
+    most = 2
+
     def __init__(self, spark: Any, folder: Path, sink: str) -> None:
-        self.spark, self.sink, self.folder = spark, sink, folder
+        super().__init__(spark, folder, sink, stateful=False)
         self._old = folder / "old"
 
     def run_old(self) -> None:
         """Run it as it was meant to, and copy its checkpoint on the way."""
-        self._add(0, OLDER)
+        self.add(0, OLDER)
         assert self.start(self._old, 1) == ""
         shutil.copytree(self._old / "checkpoint", self.folder / "older")
-        self._add(OLDER, BATCHES)
+        self.add(OLDER, BATCHES)
         assert self.start(self._old, 1) == ""
-        self._add(BATCHES, EVERY_ROW // ROWS)
-
-    def _add(self, first: int, last: int) -> None:
-        for batch in range(first, last):
-            rows = self.spark.range(batch * ROWS, (batch + 1) * ROWS).coalesce(1)
-            rows.write.mode("append").json(str(self.folder / "in"))
-
-    def start(self, place: Path, most: int = 2) -> str:
-        """Read what there is, so many files in a batch; what it failed with."""
-        self.forget()
-        rows = self.spark.readStream.schema("id LONG").option("maxFilesPerTrigger", most).json(str(self.folder / "in"))
-        writer = rows.writeStream.format(self.sink).option("checkpointLocation", str(place / "checkpoint"))
-        try:
-            writer.option("path", str(place / "out")).trigger(availableNow=True).start().awaitTermination(300)
-        except Exception as error:
-            return str(error)
-        return ""
-
-    def times(self, place: Path) -> Counter[int]:
-        """How often each row is in the sink."""
-        self.forget()
-        rows = self.spark.read.format(self.sink).load(str(place / "out")).collect()
-        return Counter(row.id for row in rows)
-
-    def forget(self) -> None:
-        """Delta keeps tables in memory for an hour, by their path: another driver would not."""
-        if self.sink == "delta":
-            self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+        self.add(BATCHES, EVERY_ROW // ROWS)
 
     def copied(self, name: str) -> Path:
-        return copied(self._old, self.folder / name)
+        return self.copy(self._old, name)
 
     def sql(self, text: str, place: Path) -> None:
         """A statement about the table."""
@@ -84,11 +59,12 @@ class Asked:
             remove(file)
 
 
-Change = Callable[[Asked, Path], None]
+Change = Callable[[Any, Path], None]
+"""Something happens to a query, with its checkpoint in the folder `checkpoint` of a place."""
 
 
-def _rewound(batch: int, replayed: Replayed) -> Change:
-    def change(_: Asked, place: Path) -> None:
+def rewound(batch: int, replayed: Replayed) -> Change:
+    def change(_: Any, place: Path) -> None:
         receipt = rewind(str(place / "checkpoint"), to_batch=batch, replay=replayed, **NOW)[1]
         assert receipt.applied, receipt.problem
 
@@ -112,7 +88,7 @@ def _restored_older(query: Asked, place: Path) -> None:
     shutil.copytree(query.folder / "older", place / "checkpoint")
 
 
-def uncommitted(_: Asked, place: Path) -> None:
+def uncommitted(_: Any, place: Path) -> None:
     remove(place / "checkpoint" / "commits" / str(BATCHES - 1))
 
 
@@ -137,12 +113,12 @@ def _restored(query: Asked, place: Path) -> None:
     query.sql(f"RESTORE TABLE {{table}} TO VERSION AS OF {BATCHES - 3}", place)
 
 
-def _new_id(_: Asked, place: Path) -> None:
+def new_id(_: Any, place: Path) -> None:
     (place / "checkpoint" / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     (place / "checkpoint" / ".metadata.crc").unlink()
 
 
-def _new_checkpoint(_: Asked, place: Path) -> None:
+def new_checkpoint(_: Any, place: Path) -> None:
     shutil.rmtree(place / "checkpoint")
     (place / "checkpoint").mkdir()
 
@@ -158,8 +134,8 @@ def _long_memory(query: Asked, place: Path) -> None:
     query.sql("ALTER TABLE {table} UNSET TBLPROPERTIES('delta.setTransactionRetentionDuration')", place)
 
 
-BY_ONE, BY_THREE = (_rewound(BATCHES - 1 - steps, Replayed.NEW) for steps in (1, 3))
-_BY_ONE_SAME, _BY_THREE_SAME = (_rewound(BATCHES - 1 - steps, Replayed.SAME) for steps in (1, 3))
+BY_ONE, BY_THREE = (rewound(BATCHES - 1 - steps, Replayed.NEW) for steps in (1, 3))
+_BY_ONE_SAME, _BY_THREE_SAME = (rewound(BATCHES - 1 - steps, Replayed.SAME) for steps in (1, 3))
 
 BOTH_SINKS: Mapping[str, Change] = {
     "continued": _nothing,
@@ -169,7 +145,7 @@ BOTH_SINKS: Mapping[str, Change] = {
     "restored older": _restored_older,
     "crashed after the sink": uncommitted,
     "crashed before the sink": _both(uncommitted, sink_goes_back(1)),
-    "new checkpoint": _new_checkpoint,
+    "new checkpoint": new_checkpoint,
 }
 ONLY_DELTA: Mapping[str, Change] = {
     "rewound by three, log cleaned": _both(Asked.checkpointed, BY_THREE),
@@ -177,7 +153,7 @@ ONLY_DELTA: Mapping[str, Change] = {
     "older table": sink_goes_back(2),
     "restored": _restored,
     "restored, uncommitted": _both(_restored, uncommitted),
-    "new id": _both(uncommitted, _new_id),
+    "new id": _both(uncommitted, new_id),
     "forgotten": _both(_short_memory, uncommitted),
     "remembered again": _both(_short_memory, _long_memory, uncommitted),
 }

@@ -12,8 +12,7 @@ import json
 import re
 import shutil
 import tarfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,18 +22,12 @@ from ckpt.changes.rewind.plan import Replayed
 from ckpt.changes.rewind.rewind import rewind
 from ckpt.changes.skip.plan import skip
 from ckpt.new.copy.copy import copy
-from tests.live.sink.mismatches import (
-    BOTH_SINKS,
-    CASES,
-    ONLY_DELTA,
-    Asked,
-    sink_goes_back,
-    uncommitted,
-)
+from tests.live.sink.mismatches import BOTH_SINKS, CASES, ONLY_DELTA, Asked, sink_goes_back, uncommitted
 from tests.live.sink.remedies_followed import BATCHES
 from tests.live.sink.stateful import NEWEST, Numbers
 from tests.support.cli import invoke
 from tests.support.remedies import NOW, remove
+from tests.support.spark.queries import STATE_STORES
 
 KEPT = Path(__file__).with_name("mismatches_repaired.tar.xz")
 LOGS = ("checkpoint", "out/_delta_log", "out/_spark_metadata")
@@ -57,11 +50,14 @@ class Told:
         return self.said[-1]
 
 
-def _inspected(place: Path) -> Said:
-    words = ["inspect", place / "checkpoint", "--sink", place / "out", "--spark", "4.2", "--progress", "sync"]
-    run = invoke(*words, "-o", "json")
-    said: Said = json.loads(run.stdout)
+def inspected(checkpoint: Path, sink: Path, spark: str) -> Said:
+    words = ["inspect", checkpoint, "--sink", sink, "--spark", spark, "--progress", "sync"]
+    said: Said = json.loads(invoke(*words, "-o", "json").stdout)
     return said
+
+
+def _inspected(place: Path) -> Said:
+    return inspected(place / "checkpoint", place / "out", "4.2")
 
 
 Scenario = Callable[[Asked, Told], Answer]
@@ -69,7 +65,7 @@ Scenario = Callable[[Asked, Told], Answer]
 
 def _started(query: Asked, place: Path) -> Answer:
     """What came of a start: its error, what reading the sink failed with, and how often each row is there."""
-    error, unreadable, times = query.start(place), "", Counter[int]()
+    error, unreadable, times = query.start(place), "", dict[int, int]()
     try:
         times = query.times(place)
     except Exception as failure:
@@ -159,22 +155,13 @@ def _files_forgotten(query: Asked, told: Told) -> Answer:
     return _started(query, place)
 
 
-_STORE = "spark.sql.streaming.stateStore"
-_FORMAT_2 = {
-    f"{_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-    f"{_STORE}.checkpointFormatVersion": "2",
-}
-
-
 def _stateful(version: int, asked: Asked, told: Told) -> Answer:
     """A query with state crashes between sink and commit; with format 2 its state is computed by a start into noop."""
     folder = asked.folder / f"stateful-{version}"
     folder.mkdir()
-    query = Numbers(asked.spark, folder, asked.sink, _FORMAT_2 if version == 2 else {})
+    query = Numbers(asked.spark, folder, asked.sink, STATE_STORES["format2"] if version == 2 else {})
     old = folder / "old"
-    for batch in range(NEWEST + 1):
-        query.add(batch)
+    query.add(0, NEWEST + 1)
     assert query.start(old) == ""
     remove(old / "checkpoint" / "commits" / str(NEWEST))
     query.add(NEWEST + 1)
@@ -229,23 +216,37 @@ def found(spark: Any, folder: Path, names: Iterable[str]) -> dict[str, tuple[Ans
 def recorded(spark: Any, folder: Path) -> dict[str, Answer]:
     """All of them; what ckpt was asked is kept."""
     answers = found(spark, folder, SCENARIOS)
-    with tarfile.open(KEPT, "w:xz") as archive:
-        for name, (_, told) in answers.items():
-            for number, kept in enumerate(told.kept):
-                for path, data in kept.items():
-                    entry = tarfile.TarInfo(f"{name}/{number}/{path}")
-                    entry.size = len(data)
-                    archive.addfile(entry, io.BytesIO(data))
+    keep(KEPT, {name: told.kept for name, (_, told) in answers.items()})
     return {name: answer for name, (answer, _) in answers.items()}
 
 
-def asked_again(folder: Path) -> dict[str, list[Said]]:
-    """What ckpt says today of what it was asked when the scenarios were recorded; ``folder`` is empty."""
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(folder, filter="data")
+def keep(archive: Path, asked: Mapping[str, Sequence[Mapping[str, bytes]]]) -> None:
+    """Pack the files that ckpt was asked about in each scenario, each time."""
+    with tarfile.open(archive, "w:xz") as packed:
+        for name, each in asked.items():
+            for number, files in enumerate(each):
+                for path, data in files.items():
+                    entry = tarfile.TarInfo(f"{name}/{number}/{path}")
+                    entry.size = len(data)
+                    packed.addfile(entry, io.BytesIO(data))
+
+
+def ask_again(
+    archive: Path, folder: Path, ask: Callable[[Path], Said], parts: Sequence[str] = ("checkpoint", "out")
+) -> dict[str, list[Said]]:
+    """What ckpt says today of what it was asked when scenarios were recorded; ``folder`` is empty.
+
+    An archive has no empty folders, so that the ``parts`` of each place may have to be made.
+    """
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
     said: dict[str, list[Said]] = {}
     for place in sorted(folder.glob("*/*")):
-        for part in ("checkpoint", "out"):  # an archive has no empty folders
-            (place / part).mkdir(exist_ok=True)
-        said.setdefault(place.parent.name, []).append(_inspected(place))
+        for part in parts:
+            (place / part).mkdir(parents=True, exist_ok=True)
+        said.setdefault(place.parent.name, []).append(ask(place))
     return said
+
+
+def asked_again(folder: Path) -> dict[str, list[Said]]:
+    return ask_again(KEPT, folder, _inspected)

@@ -12,20 +12,20 @@ import re
 import shutil
 import subprocess
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckpt.changes.fixes.repair import FixName, repair
 from ckpt.new.copy.copy import copy
+from tests.live.sink.stateful import ROWS, Numbers
 from tests.migrate.handoff.continuity import inspected
 from tests.support.remedies import NOW, obey, remove
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-BATCHES, ROWS = 6, 10  # of the old query, and in each of its batches
+BATCHES = 6  # of the old query
 NEW = 2 * ROWS  # rows that come after the damage
 
 Damage = Callable[[Path], None]
@@ -61,34 +61,28 @@ DAMAGES: Mapping[str, Damage] = {
 }
 
 
-class Query:
+class Query(Numbers):
     """One way of reading and one way of writing, below a folder of its own."""
 
-    def __init__(self, spark: SparkSession, folder: Path, source: str, sink: str) -> None:
-        self._spark, self._source, self._sink = spark, source, sink
-        self._folder, self._input = folder, folder / "in"
-        self.old = folder / "old"
+    most = 100
+
+    def __init__(self, spark: Any, folder: Path, source: str, sink: str) -> None:
+        super().__init__(spark, folder, sink, stateful=False)
+        self._source, self.old = source, folder / "old"
 
     def run_old(self) -> None:
         """Let the query run as it was meant to: a batch of `ROWS` rows for each file."""
-        for batch in range(BATCHES):
-            self._add(batch * ROWS, (batch + 1) * ROWS)
-        self._start(self.old, "1")
+        self.add(0, BATCHES)
+        self.start(self.old, 1)
 
-    def _add(self, first: int, last: int) -> None:
-        rows = self._spark.range(first, last).coalesce(1).write.mode("append")
-        rows.format("delta" if self._source == "delta" else "json").save(str(self._input))
+    def write(self, first: int, last: int) -> None:
+        rows = self.spark.range(first, last).coalesce(1).write.mode("append")
+        rows.format("delta" if self._source == "delta" else "json").save(str(self.folder / "in"))
 
-    def _start(self, place: Path, most: str) -> str:
-        reader = self._spark.readStream.option("maxFilesPerTrigger", most)
-        path = str(self._input)
-        rows: DataFrame = reader.format("delta").load(path) if self._source == "delta" else reader.json(path, "id LONG")
-        writer = rows.writeStream.format(self._sink).option("checkpointLocation", str(place / "checkpoint"))
-        try:
-            writer.option("path", str(place / "out")).trigger(availableNow=True).start().awaitTermination(300)
-        except Exception as error:
-            return str(error)
-        return ""
+    def read(self, most: int) -> Any:
+        if self._source != "delta":
+            return super().read(most)
+        return self.spark.readStream.option("maxFilesPerTrigger", most).format("delta").load(str(self.folder / "in"))
 
     def restarted(self, case: str) -> dict[str, Any]:
         """What becomes of a damaged copy once the page has been obeyed."""
@@ -96,8 +90,8 @@ class Query:
         found = inspected(place / "checkpoint")
         remedies = [one["remedy"] for one in found["findings"] if one["severity"] != "note" and one["remedy"]]
         obey(remedies[0] if remedies else "", place / "checkpoint")
-        error = self._start(place, "100")
-        return {"remedies": remedies, "error": error, "times": self._times(place)}
+        error = self.start(place)
+        return {"remedies": remedies, "error": error, "times": self.times(place)}
 
     def every_way(self, case: str) -> dict[str, Any]:
         """What becomes of a damaged copy by each way that ``ckpt repair`` offers, and what the way was to cost."""
@@ -109,16 +103,16 @@ class Query:
             place = self._damaged(case, f"{case}-{way.name}")
             checkpoint = str(place / "checkpoint")
             receipt = repair(checkpoint, choose=way.name, **NOW)[1]
-            error = receipt.problem or self._start(place, "100")
-            told[way.name.value] = {"cost": way.cost.name, "error": error, "times": self._times(place)}
+            error = receipt.problem or self.start(place)
+            told[way.name.value] = {"cost": way.cost.name, "error": error, "times": self.times(place)}
         return told
 
     def cured(self, case: str) -> dict[str, Any]:
         """What becomes of a damaged copy that goes back by one batch, where the sink's cure is obeyed."""
         kept = BATCHES - 2
         place = self._damaged(case, f"{case}-cured")
-        if self._sink == "delta":
-            self._restore(place / "out", kept)
+        if self.sink == "delta":
+            self.take_back(place, kept)
             copied = copy(str(place / "checkpoint"), str(place / "new"), batch=kept, new_id=True)
             shutil.rmtree(place / "checkpoint")
             Path(copied.to).rename(place / "checkpoint")
@@ -128,20 +122,14 @@ class Query:
             for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
                 if int(file.name) > kept:
                     remove(file)
-        return {"error": self._start(place, "100"), "times": self._times(place)}
-
-    def _restore(self, table: Path, batch: int) -> None:
-        """Take a Delta table back to the version that a batch wrote."""
-        versions = self._spark.sql(f"DESCRIBE HISTORY delta.`{table}`").collect()
-        (version,) = [one.version for one in versions if one.operationParameters.get("epochId") == str(batch)]
-        self._spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF {version}")
+        return {"error": self.start(place), "times": self.times(place)}
 
     def named_again(self, *, found: bool) -> dict[str, Any]:
         """What becomes of a Delta table if `metadata` is lost, and the newest commit too, so that a batch runs again.
 
         The id is the one that the command of the page finds, or another one.
         """
-        place = self._copied(f"named-again-{found}")
+        place = self.copy(self.old, f"named-again-{found}")
         checkpoint = place / "checkpoint"
         for lost in ("metadata", f"commits/{BATCHES - 1}"):
             remove(checkpoint / lost)
@@ -152,34 +140,17 @@ class Query:
         newest = json.loads(f"{{{printed.splitlines()[-1]}}}")
         query_id = newest["appId"] if found else str(uuid.uuid4())
         receipt = repair(str(checkpoint), query_id=query_id, **NOW)[1]
-        error = receipt.problem or self._start(place, "100")
-        return {"newest": newest, "error": error, "times": self._times(place)}
+        error = receipt.problem or self.start(place)
+        return {"newest": newest, "error": error, "times": self.times(place)}
 
     def _damaged(self, case: str, name: str) -> Path:
-        place = self._copied(name)
+        place = self.copy(self.old, name)
         DAMAGES[case](place / "checkpoint")
         return place
 
-    def _copied(self, name: str) -> Path:
-        place = self._folder / name
-        shutil.copytree(self.old, place)
-        self._own_paths(place)
-        return place
-
-    def _own_paths(self, place: Path) -> None:
-        """The log of a file sink names its files by absolute path."""
-        for file in (place / "out" / "_spark_metadata").glob("[0-9]*"):
-            file.write_text(file.read_text().replace(f"{self.old}/", f"{place}/"))
-            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-
-    def _times(self, place: Path) -> dict[int, int]:
-        """How often each row is in the sink."""
-        rows = self._spark.read.format(self._sink).load(str(place / "out")).collect()
-        return dict(sorted(Counter(row.id for row in rows).items()))
-
     def add_new(self) -> None:
         """Rows that the old query has never read."""
-        self._add(BATCHES * ROWS, BATCHES * ROWS + NEW)
+        self.write(BATCHES * ROWS, BATCHES * ROWS + NEW)
 
 
 LIVE = {"parquet": ["commits_behind"], "delta": ["empty_latest"]}
@@ -192,11 +163,9 @@ def recorded(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 def found(spark: SparkSession, folder: Path, asked: Mapping[str, list[str]]) -> dict[str, Any]:
     """Damages, for two pairs of source and sink."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "1")
     told: dict[str, Any] = {}
     for source, sink in (("delta", "parquet"), ("files", "delta")):
-        query = Query(own, folder / f"{source}-to-{sink}", source, sink)
+        query = Query(spark, folder / f"{source}-to-{sink}", source, sink)
         query.run_old()
         query.add_new()
         for case in asked[sink]:

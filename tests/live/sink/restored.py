@@ -15,7 +15,7 @@ from typing import Any
 
 import ckpt
 from ckpt.changes.rewind.rewind import restore_table
-from tests.live.sink.stateful import ROWS
+from tests.live.sink.stateful import ROWS, Numbers
 
 GOOD, BAD = 3, 5
 """Batches before the code was wrong, and with it."""
@@ -23,28 +23,27 @@ NEWEST = GOOD + BAD - 1
 WRONG = 1_000_000
 
 
-class Numbers:
-    """The query, with its input, checkpoint and Delta table in a folder or elsewhere; with or without state."""
+class Mistaken(Numbers):
+    """The query, with its input and checkpoint in a folder, and its Delta table there or elsewhere."""
 
     def __init__(self, spark: Any, folder: Path, *, stateful: bool = True, table: str | None = None) -> None:
-        self.spark, self.stateful = spark.newSession(), stateful
-        self.spark.conf.set("spark.sql.shuffle.partitions", "1")
-        self.input, self.checkpoint, self.table = folder / "in", folder / "checkpoint", table or str(folder / "table")
-        self.sent = 0
+        super().__init__(spark, folder, "delta", stateful=stateful)
+        self.checkpoint, self.table = folder / "checkpoint", table or str(folder / "table")
+        self.sent, self._error = 0, 0
 
     def send(self, batches: int = 1) -> None:
         """New numbers, a file for each batch."""
-        for _ in range(batches):
-            rows = self.spark.range(self.sent, self.sent + ROWS).coalesce(1)
-            rows.write.mode("append").json(str(self.input))
-            self.sent += ROWS
+        first = self.sent // ROWS
+        self.add(first, first + batches)
+        self.sent += batches * ROWS
+
+    def read(self, most: int) -> Any:
+        return super().read(most).selectExpr(f"id + {self._error} AS id")
 
     def run(self, *, wrong: bool = False, most: int = 1) -> None:
         """Run it over what is there, at most so many files in a batch."""
-        reader = self.spark.readStream.schema("id LONG").option("maxFilesPerTrigger", most)
-        rows = reader.json(str(self.input)).selectExpr(f"id + {WRONG if wrong else 0} AS id")
-        rows = rows.dropDuplicates(["id"]) if self.stateful else rows
-        writer = rows.writeStream.format("delta").option("checkpointLocation", str(self.checkpoint))
+        self._error = WRONG if wrong else 0
+        writer = self.rows(most).writeStream.format("delta").option("checkpointLocation", str(self.checkpoint))
         writer.trigger(availableNow=True).start(self.table).awaitTermination(300)
 
     def go_wrong(self) -> None:
@@ -85,7 +84,7 @@ class Numbers:
         return Counter(range(self.sent))
 
 
-def go_back_together(query: Numbers, sink: str) -> dict[str, Any]:
+def go_back_together(query: Mistaken, sink: str) -> dict[str, Any]:
     """Let a query go wrong and back by ckpt, together with its table; the plan is refused once, for a commit of others.
 
     ``sink`` is the table as ckpt is given it. Returns what came of it.
@@ -116,6 +115,6 @@ if __name__ == "__main__":
 
     asked = json.load(sys.stdin)
     started = session("restored", **{key.replace(".", "__"): value for key, value in asked["settings"].items()})
-    query = Numbers(started, Path(asked["folder"]), table=asked["table"])
+    query = Mistaken(started, Path(asked["folder"]), table=asked["table"])
     sys.stdout.write("\n" + json.dumps(go_back_together(query, asked["sink"])) + "\n")
     started.stop()

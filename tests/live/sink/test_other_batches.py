@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Ckpt
-from tests.live.sink.mismatches_repaired import _FORMAT_2
 from tests.live.sink.stateful import ROWS, Numbers
 from tests.support.remedies import remove
 from tests.support.spark.live import EVERY_CASE
+from tests.support.spark.queries import STATE_STORES
 
 pytestmark = pytest.mark.spark
 
@@ -37,39 +37,25 @@ class Restored(Numbers):
     """A query whose older checkpoint was put back."""
 
     def __init__(self, spark: Any, folder: Path, case: Case) -> None:
-        super().__init__(spark, folder, case.sink, _FORMAT_2 if case.state == 2 else {})
+        conf = STATE_STORES["format2"] if case.state == 2 else {}
+        super().__init__(spark, folder, case.sink, conf, stateful=case.state > 0)
         self.case, self.place = case, folder / "query"
         self.checkpoint, self.out = self.place / "checkpoint", self.place / "out"
 
-    def run(self, most: int = 1, *, noop: bool = False) -> str:
+    def run(self, most: int = 1) -> str:
         """Start it as a new driver would, with so many files in each batch; what it failed with."""
-        if self._sink == "delta":
-            self._spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-        rows = (
-            self._spark.readStream.schema("id LONG").option("maxFilesPerTrigger", most).json(str(self._folder / "in"))
-        )
-        rows = rows.dropDuplicates(["id"]) if self.case.state else rows
-        writer = rows.writeStream.option("checkpointLocation", str(self.checkpoint))
-        to = writer.format("noop") if noop else writer.format(self._sink).option("path", str(self.out))
-        try:
-            (to.trigger(once=True) if noop else to.trigger(availableNow=True)).start().awaitTermination(300)
-        except Exception as error:
-            return str(error)
-        return ""
+        return self.start(self.place, most)
 
     def live_twice(self) -> str:
         """Run it, go on, put the checkpoint back, and start it once with other ranges; what that failed with."""
-        for batch in range(OLDER):
-            self.add(batch)
+        self.add(0, OLDER)
         assert self.run() == ""
-        shutil.copytree(self.checkpoint, self._folder / "older")
-        for batch in range(OLDER, self.case.until + 1):
-            self.add(batch)
+        shutil.copytree(self.checkpoint, self.folder / "older")
+        self.add(OLDER, self.case.until + 1)
         assert self.run() == ""
         shutil.rmtree(self.checkpoint)
-        shutil.copytree(self._folder / "older", self.checkpoint)
-        for batch in range(self.case.until + 1, self.case.files):
-            self.add(batch)
+        shutil.copytree(self.folder / "older", self.checkpoint)
+        self.add(self.case.until + 1, self.case.files)
         return self.run(2)
 
     def lost(self) -> set[int]:
@@ -82,9 +68,7 @@ class Restored(Numbers):
         """Do by the letter what the remedy says where the newer checkpoint is lost."""
         restore = re.search(r"RESTORE the table to its version after batch (\d+)", remedy)
         if restore is not None:
-            versions = self._spark.sql(f"DESCRIBE HISTORY delta.`{self.out}`").collect()
-            (version,) = [one.version for one in versions if one.operationParameters.get("epochId") == restore[1]]
-            self._spark.sql(f"RESTORE TABLE delta.`{self.out}` TO VERSION AS OF {version}")
+            self.take_back(self.place, int(restore[1]))
         for command in re.findall("`ckpt ([^`]*)`", remedy):
             words = command.replace("NEW", str(self.place / "new")).split()
             more = () if words[0] == "copy" else ("--accept-skip", "--accept-replay", "--apply", "--grace", 0)
@@ -191,8 +175,7 @@ def test_where_clocks_may_be_apart_the_remedy_is_right_for_the_same_batch_too(
 ) -> None:
     """Killed between sink and commit; the clock of the driver was ahead of that of the sink."""
     query = Restored(spark, tmp_path, Case(sink, files=OLDER + 1))
-    for batch in range(OLDER):
-        query.add(batch)
+    query.add(0, OLDER)
     assert query.run() == ""
     remove(query.checkpoint / "commits" / str(OLDER - 1))
     planned = query.checkpoint / "offsets" / str(OLDER - 1)

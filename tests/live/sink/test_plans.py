@@ -20,6 +20,7 @@ from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.reader import read_sink
 from ckpt.restart.findings import Asked
 from tests.conftest import Ckpt, CopyOf
+from tests.restart.oracle.cases.model import delete_logs, write
 from tests.support.remedies import NOW, remove
 
 BACK_TO = 2
@@ -119,10 +120,8 @@ def test_a_sink_that_cannot_be_read_stops_a_plan(ckpt: Ckpt, copy_of: CopyOf, tm
 
 @pytest.mark.parametrize(("last", "cost"), [(4, Cost.FINISHED_AGAIN), (5, Cost.MAY_LOSE)])
 def test_fixes_cost_what_they_cost_in_this_sink(last: int, cost: Cost, copy_of: CopyOf, tmp_path: Path) -> None:
-    checkpoint = copy_of("kafka-4.2")
-    query = query_of(checkpoint)
-    (checkpoint / "offsets" / "5").write_text("")
-    place = table(tmp_path / "table", query, last)
+    checkpoint = copy_of("kafka-4.2", write("offsets/5", ""))
+    place = table(tmp_path / "table", query_of(checkpoint), last)
     plan = repair(str(checkpoint), sink=place, choose=FixName.PLAN_AGAIN)[0]
     assert plan.chosen is not None
     assert plan.chosen.cost is cost
@@ -143,8 +142,7 @@ def test_a_lost_id_is_named_in_the_command(ckpt: Ckpt, copy_of: CopyOf, tmp_path
 def test_new_offsets_of_a_batch_that_the_sink_has_lose_rows(
     last: int, drops: bool, copy_of: CopyOf, tmp_path: Path
 ) -> None:
-    checkpoint = copy_of("kafka-4.2")
-    remove(checkpoint / "commits" / "5")
+    checkpoint = copy_of("kafka-4.2", *delete_logs(commits=[5]))
     place = table(tmp_path / "table", query_of(checkpoint), last)
     plan = offsets_set(str(checkpoint), shift=["orders/0=-1"], sink=place)[0]
     assert plan.refused is None
@@ -174,9 +172,7 @@ def test_a_gap_is_not_repaired_for_a_sink_that_would_drop_rows(copy_of: CopyOf, 
 def test_the_next_command_names_the_sink_that_was_asked(
     reached: bool, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path
 ) -> None:
-    checkpoint = copy_of("stateless-4.2")
-    (checkpoint / "offsets" / ".5.crc").unlink(missing_ok=True)
-    (checkpoint / "offsets" / "5").write_text("")
+    checkpoint = copy_of("stateless-4.2", write("offsets/5", ""))
     sink = table(tmp_path / "sink", query_of(checkpoint), 5) if reached else str(tmp_path / "nothing")
     (step, *_) = ckpt("inspect", checkpoint, "--sink", sink, "-o", "json").json()["next"]
     assert step["command"] == ["ckpt", "repair", str(checkpoint), *(["--sink", sink] if reached else [])]

@@ -4,14 +4,13 @@ All are recorded (`python -m tests.support.spark.recording sink-remedies`), and 
 """
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Ckpt, CopyOf
 from tests.live.sink import remedies_followed
-from tests.support.remedies import remove
+from tests.restart.oracle.cases.model import delete
 from tests.support.spark import recording
 from tests.support.spark.live import EVERY_CASE
 
@@ -101,14 +100,7 @@ def test_a_lost_query_id_is_found_in_the_delta_table_by_the_command_of_the_page(
 
 
 def test_a_query_id_without_batches_that_were_there_is_an_error(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of("delta-4.2")
-    for file in checkpoint.glob("*/*"):
-        if file.parent.name in ("offsets", "commits") and file.name[0] != ".":
-            remove(file)
+    checkpoint = copy_of("delta-4.2", *delete("offsets/[0-9]*", "commits/[0-9]*"))
     run = ckpt("inspect", checkpoint, "-o", "json")
     assert run.exit_code == 1
     assert [one["code"] for one in run.json()["findings"] if one["severity"] == "error"] == ["CKPT127"]
-
-
-def test_a_new_place_without_an_id_is_no_warning(ckpt: Ckpt, tmp_path: Path) -> None:
-    assert ckpt("inspect", tmp_path).exit_code == 0

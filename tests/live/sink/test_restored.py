@@ -13,7 +13,7 @@ from ckpt import StorageError
 from ckpt.changes.plan import First
 from ckpt.changes.rewind.rewind import restore_table
 from tests.conftest import Ckpt
-from tests.live.sink.restored import GOOD, NEWEST, Numbers
+from tests.live.sink.restored import GOOD, NEWEST, Mistaken
 from tests.support.spark.live import trace
 
 pytestmark = pytest.mark.spark
@@ -21,21 +21,21 @@ NOW: Any = {"apply": True, "grace": 0}
 
 
 @pytest.fixture
-def query(spark: Any, tmp_path: Path) -> Numbers:
-    query = Numbers(spark, tmp_path)
+def query(spark: Any, tmp_path: Path) -> Mistaken:
+    query = Mistaken(spark, tmp_path)
     query.go_wrong()
     return query
 
 
-def back(query: Numbers, version: int | str, **how: Any) -> Any:
+def back(query: Mistaken, version: int | str, **how: Any) -> Any:
     return ckpt.rewind(str(query.checkpoint), sink=query.table, to_sink_version=version, **how)
 
 
-def back_words(query: Numbers, version: int) -> tuple[Any, ...]:
+def back_words(query: Mistaken, version: int) -> tuple[Any, ...]:
     return ("rewind", query.checkpoint, "--sink", query.table, "--to-sink-version", version, "--replay", "new")
 
 
-def test_restored_by_the_statement_of_the_page(query: Numbers, ckpt: Ckpt) -> None:
+def test_restored_by_the_statement_of_the_page(query: Mistaken, ckpt: Ckpt) -> None:
     version = query.version_of(GOOD - 1)
     words = back_words(query, version)
     before = trace(query.checkpoint)
@@ -52,21 +52,21 @@ def test_restored_by_the_statement_of_the_page(query: Numbers, ckpt: Ckpt) -> No
 
 
 @pytest.mark.parametrize("replay", ["same", "new"])
-def test_restored_by_ckpt(replay: str, query: Numbers) -> None:
+def test_restored_by_ckpt(replay: str, query: Mistaken) -> None:
     plan, receipt = back(query, query.version_of(GOOD - 1), restore_sink=True, replay=replay, **NOW)
     assert (receipt.problem, plan.first, plan.skips, plan.repeats) == (None, First.NOTHING, None, None)
     assert query.finish() == query.all_once
 
 
 def test_a_query_without_state_back_to_a_time(spark: Any, tmp_path: Path) -> None:
-    query = Numbers(spark, tmp_path, stateful=False)
+    query = Mistaken(spark, tmp_path, stateful=False)
     query.go_wrong()
     plan, receipt = back(query, query.moment_after(query.version_of(GOOD - 1)), restore_sink=True, **NOW)
     assert (receipt.problem, plan.to_batch) == (None, GOOD - 1)
     assert query.finish() == query.all_once
 
 
-def test_once_more_to_before_the_query_got_a_new_id(query: Numbers, ckpt: Ckpt, tmp_path: Path) -> None:
+def test_once_more_to_before_the_query_got_a_new_id(query: Mistaken, ckpt: Ckpt, tmp_path: Path) -> None:
     """The page is obeyed to the letter."""
     earlier = query.version_of(GOOD - 2)
     assert back(query, query.version_of(GOOD - 1), restore_sink=True, replay="new", **NOW).receipt.applied
@@ -86,7 +86,7 @@ def test_once_more_to_before_the_query_got_a_new_id(query: Numbers, ckpt: Ckpt, 
     assert query.finish() == query.all_once
 
 
-def test_a_table_that_somebody_restored_before(query: Numbers, ckpt: Ckpt) -> None:
+def test_a_table_that_somebody_restored_before(query: Mistaken, ckpt: Ckpt) -> None:
     query.sql(f"RESTORE TABLE {{table}} TO VERSION AS OF {query.version_of(GOOD - 1)}")
     findings = ckpt("inspect", query.checkpoint, "--sink", query.table, "-o", "json").json()["findings"]
     (remedy,) = [finding["remedy"] for finding in findings if finding["code"] == "CKPT418"]
@@ -97,7 +97,7 @@ def test_a_table_that_somebody_restored_before(query: Numbers, ckpt: Ckpt) -> No
     assert query.finish() == query.all_once
 
 
-def test_a_table_that_went_on_after_somebody_restored_it(query: Numbers, ckpt: Ckpt) -> None:
+def test_a_table_that_went_on_after_somebody_restored_it(query: Mistaken, ckpt: Ckpt) -> None:
     """The batches after the RESTORE are in the table, and those before them are not: it has to go back again."""
     query.sql(f"RESTORE TABLE {{table}} TO VERSION AS OF {query.version_of(GOOD - 1)}")
     query.send()
@@ -112,7 +112,7 @@ def test_a_table_that_went_on_after_somebody_restored_it(query: Numbers, ckpt: C
     assert query.finish() == query.all_once
 
 
-def test_undone_as_the_page_says(query: Numbers) -> None:
+def test_undone_as_the_page_says(query: Mistaken) -> None:
     """Two RESTOREs: the table has every row again, and nobody is told that some are missing."""
     version = query.version_of(GOOD - 1)
     plan, receipt = back(query, version, restore_sink=True, **NOW)
@@ -131,7 +131,7 @@ def test_undone_as_the_page_says(query: Numbers) -> None:
     assert query.finish() == query.all_once
 
 
-def test_commits_of_others_are_named_and_accepted(query: Numbers) -> None:
+def test_commits_of_others_are_named_and_accepted(query: Mistaken) -> None:
     version = query.version_of(GOOD - 1)
     query.sql("DELETE FROM {table} WHERE id = 0")
     query.sql("OPTIMIZE {table}")
@@ -145,7 +145,7 @@ def test_commits_of_others_are_named_and_accepted(query: Numbers) -> None:
     assert query.finish() == query.all_once
 
 
-def test_killed_between_the_table_and_the_commit(query: Numbers) -> None:
+def test_killed_between_the_table_and_the_commit(query: Mistaken) -> None:
     for file in (f"{NEWEST}", f".{NEWEST}.crc"):
         (query.checkpoint / "commits" / file).unlink(missing_ok=True)
     _, receipt = back(query, query.version_of(NEWEST - 1), restore_sink=True, **NOW)
@@ -159,7 +159,7 @@ def test_killed_between_the_table_and_the_commit(query: Numbers) -> None:
 
 
 def test_a_table_with_a_newer_version_is_left_alone(
-    query: Numbers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    query: Mistaken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody commits between the plan and the restore: neither table nor checkpoint is changed."""
     before = trace(query.checkpoint)
@@ -178,7 +178,7 @@ def test_a_table_with_a_newer_version_is_left_alone(
 
 
 def test_stopped_after_the_table_was_restored_the_command_finishes(
-    query: Numbers, monkeypatch: pytest.MonkeyPatch
+    query: Mistaken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version, before = query.version_of(GOOD - 1), trace(query.checkpoint)
 

@@ -13,7 +13,7 @@ import pytest
 
 from ckpt import UsageError
 from ckpt.storage.delta_rs import spell_for_delta_rs
-from tests.live.sink.restored import Numbers, go_back_together
+from tests.live.sink.restored import Mistaken, go_back_together
 from tests.support.places import ROOT
 from tests.support.services.delta import delta_settings
 from tests.support.services.fixtures import or_skip
@@ -32,7 +32,7 @@ def must_be_back(told: dict[str, Any], statement: str) -> None:
 @pytest.mark.service
 def test_hdfs(spark: Any, hdfs: HdfsCluster, tmp_path: Path) -> None:
     table = f"{hdfs.root}/{tmp_path.name}/numbers"
-    query = Numbers(spark, tmp_path, table=table)
+    query = Mistaken(spark, tmp_path, table=table)
     must_be_back(go_back_together(query, table), f"RESTORE TABLE delta.`{table}` TO VERSION AS OF ")
 
 

@@ -18,6 +18,8 @@ from ckpt.live.sink.reader import ask_sink, read_sink
 from ckpt.live.sink.records import SinkKind
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
+from tests.live.sink.test_plans import files, query_of
+from tests.support.files import edit_metadata
 from tests.support.remedies import remove
 from tests.support.services.fixtures import USUAL, Upload
 
@@ -81,7 +83,7 @@ def test_batches_that_the_table_passed_over(tmp_path: Path) -> None:
 
 def test_a_batch_that_the_table_lacks_below_later_ones(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("kafka-4.2")
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    query = query_of(checkpoint)
     place = table_of(tmp_path / "table", *((query, batch) for batch in (0, 1, 2, 4, 5)))
     run = ckpt("inspect", checkpoint, "--sink", place, "-o", "json")
     (finding,) = [one for one in run.json()["findings"] if one["code"] == "CKPT412"]
@@ -96,10 +98,7 @@ def test_a_batch_that_the_table_lacks_below_later_ones(ckpt: Ckpt, copy_of: Copy
 )
 def test_an_entry_of_a_file_sink_that_cannot_be_read(content: str, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("kafka-4.2")
-    log = tmp_path / "out" / "_spark_metadata"
-    log.mkdir(parents=True)
-    for batch in range(6):
-        (log / str(batch)).write_text("v1")
+    log = Path(files(tmp_path / "out", "", 5)) / "_spark_metadata"
     whole = ckpt("inspect", checkpoint, "--sink", log.parent, "-o", "json").json()
     assert not [one for one in whole["findings"] if one["code"] == "CKPT405"]
     (log / "4").write_text(content)
@@ -290,13 +289,9 @@ def test_out_of_reach(ckpt: Ckpt, copy_of: CopyOf) -> None:
 
 def test_the_first_line_of_preflight_names_what_deserves_a_look(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("kafka-4.2")
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
-    page = ckpt("preflight", checkpoint, "--sink", table_of(tmp_path / "table", (query, 3))).stdout
+    table = table_of(tmp_path / "table", (query_of(checkpoint), 3))
+    page = ckpt("preflight", checkpoint, "--sink", table).stdout
     assert re.match("START: [^;]*; warning: ", " ".join(page.split()))
-
-
-def test_not_asked_is_null(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    assert ckpt("inspect", copy_of("kafka-4.2"), "-o", "json").json()["sink"] is None
 
 
 def test_text_of_a_table_gives_no_command(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
@@ -331,11 +326,7 @@ def sink_at(place: Path, kind: str, query: str, last: int | None) -> Path:
     """A sink that has a batch last: other queries have written to the table too."""
     if kind == "delta":
         return table_of(place, (OTHER, 99), *([(query, last)] if last is not None else []))
-    log = place / "_spark_metadata"
-    log.mkdir(parents=True)
-    for batch in range((-1 if last is None else last) + 1):
-        (log / str(batch)).write_text("v1")
-    return place
+    return Path(files(place, query, last))
 
 
 @pytest.mark.parametrize("kind", ["delta", "file"])
@@ -346,8 +337,7 @@ def test_a_sink_is_compared_with_the_next_batch(
     checkpoint = copy_of("kafka-4.2")
     if not committed:
         remove(checkpoint / "commits" / str(LAST))
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
-    place = sink_at(tmp_path / "sink", kind, query, last)
+    place = sink_at(tmp_path / "sink", kind, query_of(checkpoint), last)
 
     run = ckpt("inspect", checkpoint, "--sink", place, "-o", "json")
 
@@ -367,7 +357,7 @@ def test_a_sink_is_compared_with_the_next_batch(
 
 def test_every_key_of_a_sink_is_used(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint = copy_of("kafka-4.2")
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    query = query_of(checkpoint)
     seen = set()
     for last in (3, 8):
         place = table_of(tmp_path / str(last), (OTHER, 1), (query, last))
@@ -390,8 +380,7 @@ def test_state_of_a_batch_that_is_passed_over(ckpt: Ckpt, copy_of: CopyOf, tmp_p
     checkpoint = copy_of("aggregation-hdfs-4.2")
     last = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
     remove(checkpoint / "commits" / str(last))
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
-    place = sink_at(tmp_path / "sink", "delta", query, last)
+    place = sink_at(tmp_path / "sink", "delta", query_of(checkpoint), last)
 
     def codes() -> set[str]:
         found = ckpt("inspect", checkpoint, "--sink", place, "-o", "json").json()["findings"]
@@ -442,11 +431,7 @@ def test_a_table_that_nobody_wrote_to_by_id_is_no_reason_to_worry(
     if newer is not False:
         later = int(time.time() * 1000) + 60_000
         for path in (checkpoint / "offsets").glob("[0-9]*"):
-            text = path.read_text()
-            planned = json.loads(text.splitlines()[1])
-            planned["batchTimestampMs"] = later
-            path.write_text("\n".join([text.splitlines()[0], json.dumps(planned), *text.splitlines()[2:]]))
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            edit_metadata(path, lambda planned: planned.update(batchTimestampMs=later))
     run = ckpt("inspect", checkpoint, "--sink", tmp_path / "table", "-o", "json")
     (finding,) = [finding for finding in run.json()["findings"] if finding["code"] == "CKPT414"]
     assert finding["severity"] == severity

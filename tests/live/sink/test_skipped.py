@@ -43,7 +43,7 @@ class Poisoned(Numbers):
     """A query that fails at one number."""
 
     def __init__(self, spark: Any, folder: Path, case: Case) -> None:
-        super().__init__(spark, folder, case.sink, {_COMPACTION: str(case.every)})
+        super().__init__(spark, folder, case.sink, {_COMPACTION: str(case.every)}, stateful=case.state)
         self.case, self.place = case, folder / "query"
         self.checkpoint, self.out = self.place / "checkpoint", self.place / "out"
         self.kept: set[int] = set()
@@ -53,17 +53,12 @@ class Poisoned(Numbers):
             self.add(batch)
             self.kept |= {*range(batch * ROWS, (batch + 1) * ROWS)} if batch != self.case.poison else set()
 
-    def run(self) -> str:
-        rows = self._spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json(str(self._folder / "in"))
+    def read(self, most: int) -> Any:
         poison = self.case.poison * ROWS + 5
-        rows = rows.where(f"CASE WHEN id = {poison} THEN raise_error('a poison row') ELSE true END")
-        rows = rows.dropDuplicates(["id"]) if self.case.state else rows
-        writer = rows.writeStream.option("checkpointLocation", str(self.checkpoint)).format(self._sink)
-        try:
-            writer.option("path", str(self.out)).trigger(availableNow=True).start().awaitTermination(300)
-        except Exception as error:
-            return str(error)
-        return ""
+        return super().read(most).where(f"CASE WHEN id = {poison} THEN raise_error('a poison row') ELSE true END")
+
+    def run(self) -> str:
+        return self.start(self.place)
 
     def is_exact(self) -> bool:
         return self.times(self.place) == dict.fromkeys(sorted(self.kept), 1)

@@ -51,8 +51,7 @@ def test_preflight_holds_a_repaired_query_until_it_has_run_into_noop(
 ) -> None:
     query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
     checkpoint = place / "checkpoint"
-    for batch in range(BATCHES):
-        query.add(batch)
+    query.add(0, BATCHES)
     assert query.start(place) == ""
     remove(checkpoint / "state" / "0" / "0" / f"{BATCHES}.delta")
     query.add(BATCHES)
@@ -77,8 +76,7 @@ def test_of_a_planned_batch_the_page_says_how_to_see_whether_the_sink_has_it(
     written: bool, spark: Any, tmp_path: Path
 ) -> None:
     query, place = Numbers(spark, tmp_path), tmp_path / "query"
-    for batch in range(BATCHES):
-        query.add(batch)
+    query.add(0, BATCHES)
     assert query.start(place) == ""
     entry = place / "out" / "_spark_metadata" / str(NEWEST)
     remove(place / "checkpoint" / "commits" / str(NEWEST))
@@ -103,8 +101,7 @@ def test_of_a_planned_batch_the_page_says_how_to_see_whether_the_sink_has_it(
 def test_a_copy_of_a_query_that_was_killed_before_its_commit(sink: str, spark: Any, tmp_path: Path) -> None:
     """The sink has the planned batch and passes over it: its state has to be in the copy."""
     query, place = Numbers(spark, tmp_path, sink), tmp_path / "query"
-    for batch in range(BATCHES):
-        query.add(batch)
+    query.add(0, BATCHES)
     assert query.start(place) == ""
     remove(place / "checkpoint" / "commits" / str(NEWEST))
 

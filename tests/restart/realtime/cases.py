@@ -10,15 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.restart.oracle.cases import younger
-from tests.restart.oracle.cases.model import (
-    SAMPLES,
-    Case,
-    Mutation,
-    delete,
-    delete_logs,
-    latest,
-    write,
-)
+from tests.restart.oracle.cases.model import SAMPLES, Case, Mutation, delete, delete_logs, latest, write
 from tests.support.spark import queries
 
 S42, S43, AGGREGATE = "real-time-4.2", "real-time-4.3", younger.AGGREGATE
@@ -92,14 +84,9 @@ def _kills(sample: str) -> Iterator[tuple[str, list[Mutation]]]:
     yield "commit-empty", [write(f"commits/{newest}", "")]
     yield "commit-only-v1", [write(f"commits/{newest}", "v1")]
     yield "commit-v1", [write(f"commits/{newest}", 'v1\n{"nextBatchWatermarkMs":0}')]
-    yield "commit-v2", [write(f"commits/{newest}", 'v2\n{"nextBatchWatermarkMs":0}')]
-    yield (
-        "commit-v2-planned",
-        [
-            write(f"commits/{newest}", 'v2\n{"nextBatchWatermarkMs":0}'),
-            plan(sample, newest + 1, PLANNED),
-        ],
-    )
+    commit_v2 = write(f"commits/{newest}", 'v2\n{"nextBatchWatermarkMs":0}')
+    yield "commit-v2", [commit_v2]
+    yield "commit-v2-planned", [commit_v2, plan(sample, newest + 1, PLANNED)]
     yield "commit-v9", [write(f"commits/{newest}", 'v9\n{"nextBatchWatermarkMs":0}')]
     yield "metadata-missing", delete("metadata")
 
@@ -129,6 +116,10 @@ def _stateless() -> Iterator[Start]:
     yield Start(Case("continuous-uncommitted", continuous, tuple(planned), "kafka-orders"), "realtime")
 
 
+def _counting(sample: str, name: str, *more: Mutation) -> Case:
+    return Case(f"{sample}-{name}", sample, (*read_kafka(sample), *more), "kafka-aggregation", "default")
+
+
 def _stateful() -> Iterator[Start]:
     for name, damage in _kills(AGGREGATE):
         if name == "all-uncommitted":
@@ -147,25 +138,15 @@ def _stateful() -> Iterator[Start]:
     yield Start(in_hdfs, "realtime", HDFS, since="4.2")
     for sample in COUNTS:
         newest = latest(sample)
-        there = tuple(read_kafka(sample))
         planned = plan(sample, newest + 1, PLANNED)
-        whole = Case(f"{sample}-whole", sample, there, "kafka-aggregation", "default")
-        yield Start(whole, "realtime", since="4.2")
-        yield Start(
-            Case(f"{sample}-planned", sample, (*there, planned), "kafka-aggregation", "default"),
-            "realtime",
-            since="4.2",
-        )
-        uncommitted = Case(
-            f"{sample}-uncommitted", sample, (*there, *delete_logs(commits=[newest])), "kafka-aggregation", "default"
-        )
+        yield Start(_counting(sample, "whole"), "realtime", since="4.2")
+        yield Start(_counting(sample, "planned", planned), "realtime", since="4.2")
+        uncommitted = _counting(sample, "uncommitted", *delete_logs(commits=[newest]))
         yield Start(uncommitted, "realtime", since="4.2")
-        allowed = Case(f"{sample}-format-1-allowed", sample, there, "kafka-aggregation", "default")
-        yield Start(allowed, "realtime", ALLOW_FORMAT_1, since="4.3")
+        yield Start(_counting(sample, "format-1-allowed"), "realtime", ALLOW_FORMAT_1, since="4.3")
         if "format2" not in sample:
             for kind, more in (("rewritten", ()), ("planned-rewritten", (planned,))):
-                case = Case(f"{sample}-{kind}", sample, (*there, *more), "kafka-aggregation", "default")
-                yield Start(case, "realtime", since="4.3", rewritten=True)
+                yield Start(_counting(sample, kind, *more), "realtime", since="4.3", rewritten=True)
 
 
 def _questions() -> Iterator[Start]:
