@@ -88,7 +88,6 @@ class ChangeDocument(DocumentKeys):
     undone: bool
 
     def __init_subclass__(cls, record: type[ChangePlan], request: str, result: str = "") -> None:
-        super().__init_subclass__(record, f"{request} {result}")
         names = [*key_types(ChangeDocument)]
         why, warnings = names.index("why"), names.index("warnings")
-        cls.order = (*names[:why], *request.split(), *names[why:warnings], *result.split(), *names[warnings:])
+        super().__init_subclass__(record, " ".join((request, *names[why:warnings], result, *names[warnings:])))

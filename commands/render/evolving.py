@@ -27,22 +27,19 @@ from .page import forecast_cases
 from .reports import Exit
 
 
-class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"):
+class _Change(Keys):
     from_: Annotated[int | None, of("old")]
     to: Annotated[int | None, of("new")]
     why: ForPeople
 
 
-class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
-    from_: Annotated[int | None, of("old")]
-    to: Annotated[int | None, of("new")]
-    why: ForPeople
+class _SourceChange(_Change, record=QueryChange, keys="change from_ to verdict why"): ...
 
 
-class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to verdict why columns"):
-    from_: Annotated[int | None, of("old")]
-    to: Annotated[int | None, of("new")]
-    why: ForPeople
+class _Part(_Change, record=PartComparison, keys="kind from_ to verdict why"): ...
+
+
+class _OperatorChange(_Change, record=OperatorChange, keys="change name from_ to verdict why columns"):
     columns: Annotated[tuple[_Part, ...], of("parts")]
 
 

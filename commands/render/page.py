@@ -107,7 +107,6 @@ def show_title(inspection: Inspection) -> Iterator[blocks.Block]:
     none = "batches unknown" if checkpoint.links_out else "batches without offsets" if ran else "no batch planned"
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else none
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
-    of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]
     writer = [f"written by {versions}"] if (versions := inspection.written_by.versions) else []
     yield blocks.Title(name, (*of, f"{keeps}, {has}", *continuous, batch, *writer, query))
     yield from show_flow(inspection)
