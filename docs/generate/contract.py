@@ -32,7 +32,7 @@ DOCUMENTS = {
     "explain": ("explain", "ExplanationDocument"),
     "preflight": ("preflight", "PreflightDocument"),
     "scan": ("fleet", "ScanDocument"),
-    "sql": ("sql", "AnswerDocument"),
+    "sql": ("rows", "AnswerDocument"),
     "copy": ("copying", "CopyDocument"),
     "rewrite": ("rewriting", "RewriteDocument"),
     "merge": ("rewriting", "RewriteDocument"),
