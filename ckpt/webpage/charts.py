@@ -175,8 +175,7 @@ def _make_chart(
     values: Sequence[float | None],
     shown: Callable[[float], str],
 ) -> Iterator[Chart]:
-    known = [value for value in values if value is not None]
-    highest = max(known, default=0)
+    highest = max((value for value in values if value is not None), default=0)
     if not highest:
         return
     bars = tuple(
