@@ -74,11 +74,14 @@ class InspectionReport(Report[Inspection]):
 
 def plot(inspection: Inspection, template: str = "inspection.html") -> str:
     """An inspection with its plots as HTML: a document, or a part of one. Raises HtmlMissing."""
-    from .html import plot_inspection  # fills templates, which no other form needs
+    from ckpt.webpage.parts import show_inspection  # fills templates, which no other form needs
+
+    from .html import describe_blocks
 
     live = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
     besides = blocks.page_of(show_not_asked(inspection), show_sink(inspection), live)
-    return plot_inspection(inspection, blocks.page_of(_show_verdict(inspection, ())), besides, template)
+    first = describe_blocks(blocks.page_of(_show_verdict(inspection, ())))
+    return show_inspection(inspection, template, first, describe_blocks(besides))
 
 
 def show_title(inspection: Inspection) -> Iterator[blocks.Block]:
