@@ -273,7 +273,6 @@ def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
 
 def _tabulate_part(part: QueryChange, change: str, *, planned: bool) -> tuple[str, ...]:
     """Show a part; of what is left out, or not planned, nothing is full."""
-    old = "-" if part.old is None else str(part.old)
-    new = "-" if part.new is None else str(part.new)
+    places = ("-" if number is None else str(number) for number in (part.old, part.new))
     full = part.verdict is Knowledge.FULL and (part.new is None or not planned)
-    return f"{old} -> {new}", change, "-" if full else part.verdict, str(part.why)
+    return " -> ".join(places), change, "-" if full else part.verdict, str(part.why)

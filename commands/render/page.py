@@ -67,9 +67,9 @@ class InspectionReport(Report[Inspection]):
     def page(self) -> blocks.Page:
         in_full = (show_findings, _show_sources, show_sink, _show_batches, show_state)
         in_brief = (show_findings_briefly, _show_facts)
-        forecasts = _show_all_forecasts if self.verbose else _show_forecasts
-        parts = (_show_verdict, show_title, forecasts, *(in_full if self.verbose else in_brief), show_next)
-        return blocks.page_of(*(part(self.record) for part in parts))
+        forecasts = _show_forecasts(self.record, self.record.forecasts if self.verbose else ())
+        evidence = (part(self.record) for part in (*(in_full if self.verbose else in_brief), show_next))
+        return blocks.page_of(_show_verdict(self.record), show_title(self.record), forecasts, *evidence)
 
 
 def plot(inspection: Inspection, template: str = "inspection.html") -> str:
@@ -150,10 +150,6 @@ def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iter
     new = inspection.checkpoint.kind is Kind.EMPTY
     tone = blocks.Tone.WARNING if new else blocks.Tone.GOOD if inspection.sound else blocks.TONES[worst]
     yield from blocks.show_outcome(text, tone, inspection.advice.steps if inspection.troubles else ())
-
-
-def _show_all_forecasts(inspection: Inspection) -> Iterator[blocks.Block]:
-    yield from _show_forecasts(inspection, inspection.forecasts)
 
 
 def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) -> Iterator[blocks.Block]:
