@@ -27,7 +27,7 @@ def install_command(extra: str) -> str:
     requirement = f"{_DISTRIBUTION}[{extra}]"
     if sys.argv and zipfile.is_zipfile(sys.argv[0]):
         return f"this ckpt is a single file that cannot be extended: install {quote_word(requirement)} instead"
-    origin = _read_origin()
+    origin: dict[str, Any] = json.loads(_read_file("direct_url.json") or "{}")
     url = origin.get("url", "")
     words = [quote_word(f"{requirement} @ {url}" if url else requirement)]
     if "vcs_info" in origin:
@@ -46,11 +46,6 @@ def _install() -> str:
     first = shutil.which("pip")
     own = first and Path(first).parent == Path(sys.executable).parent
     return "pip install" if own else f"{quote_word(sys.executable)} -m pip install"
-
-
-def _read_origin() -> dict[str, Any]:
-    origin: dict[str, Any] = json.loads(_read_file("direct_url.json") or "{}")
-    return origin
 
 
 def _read_file(name: str) -> str | None:

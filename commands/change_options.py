@@ -56,25 +56,19 @@ class ChangeOptions(options.CommonOptions):
 
         ``of_plan`` names the arguments that do not go with ``--undo``. Raises UsageError.
         """
-        named = {name: None if arguments[name] is False else arguments[name] for name in of_plan}
-        how = self.how(named, accepted)
+        how = self.how({name: arguments[name] for name in of_plan}, accepted)
         plan, receipt = planner(*places, storage_options=self.storage_options, **arguments, **how)
         emit(report(plan, receipt, backup=self.backup), self.output)
 
     def how(self, of_plan: Mapping[str, object] | None = None, accepted: AcceptOptions | None = None) -> ApplyOptions:
         """How a plan is carried out; standard error says why nothing happens for some seconds.
 
-        ``of_plan`` has what only a plan needs, as typed. Raises UsageError where any of it goes with ``--undo``.
+        ``of_plan`` has what only a plan needs. Raises UsageError where any of it goes with ``--undo``.
         """
         must_be_seconds(self.grace)
-        own = {
-            "deep": self.deep or None,
-            "names_only": self.names_only or None,
-            "apply": self.apply or None,
-            "backup": self.backup,
-        }
+        own = {"deep": self.deep, "names_only": self.names_only, "apply": self.apply, "backup": self.backup}
         others = {**(of_plan or {}), **own}
-        if self.undo is not None and any(value is not None for value in others.values()):
+        if self.undo is not None and any(map(_was_typed, others.values())):
             *names, last = (name if name.isupper() else Option(name) for name in others)
             raise UsageError.of(
                 "{--undo} restores everything: omit {names} and {last}", names=join(names, ", "), last=last
@@ -94,3 +88,7 @@ class ChangeOptions(options.CommonOptions):
             accept_skip=accepted.accept_skip,
             accept_replay=accepted.accept_replay,
         )
+
+
+def _was_typed(value: object) -> bool:
+    return value is not False and value not in (None, (), {})

@@ -1,12 +1,11 @@
 """ckpt evolve."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import ckpt
 from ckpt.advice import Code
-from ckpt.advice.calls import Value
 from ckpt.errors import UsageError
 
 from . import change_options, options
@@ -65,22 +64,25 @@ def evolve(
     Exit status: 0 written, planned with --plan, or nothing to do; 1 a change of CHECKPOINT is planned; 2 bad usage;
     3 could not do it.
     """
-    request: dict[str, object] = {
-        "NEW": new,
-        "to": to,
-        "from_query": from_query,
-        "in_place": in_place or None,
-        "map_source": map_source,
-    }
-    request |= {"map_operator": map_operator, "map_column": map_column, "default": default, "start": start}
-    request |= {"to_storage_options": to_storage_option, **run.words}
+    request: dict[str, object] = {"NEW": new, "to": to, "from_query": from_query, "in_place": in_place}
+    request |= {"map_source": map_source, "map_operator": map_operator, "map_column": map_column, "default": default}
+    request |= {"start": start, "to_storage_options": to_storage_option, **run.words}
+    request |= {"accept_from_now_on": accept_from_now_on, "new_id": new_id, "plan": plan}
+    how = change.how(request)
     guided = new is None and not in_place and change.undo is None
-    flags = {"accept_from_now_on": accept_from_now_on, "new_id": new_id, "plan": plan}
-    how = change.how({**request, **{name: flag or None for name, flag in flags.items()}})
     if change.undo is None:
         _check_request(new, to, change, in_place=in_place, of_new=new_id or plan)
         if run.engine is Workers.SPARK and (in_place or plan or guided):
             raise UsageError.of("{--engine=spark} writes the state of NEW: leave it out with {--in-place} and {--plan}")
+    mapped: dict[str, Any] = {
+        "from_query": from_query,
+        "map_source": tuple(map_source or ()),
+        "map_operator": tuple(map_operator or ()),
+        "start": options.pairs("start", start, once=True),
+        "map_column": tuple(map_column or ()),
+        "default": options.pairs("default", default, once=True),
+        "accept_from_now_on": accept_from_now_on,
+    }
     with run.executors(quiet=change.quiet) as by, bar(quiet=change.quiet or by is not None, of="files") as watcher:
         evolution, receipt = ckpt.evolve(
             checkpoint,
@@ -88,30 +90,14 @@ def evolve(
             to=to,
             storage_options=change.storage_options,
             to_storage_options=options.pairs("to_storage_options", to_storage_option) or None,
-            from_query=from_query,
-            map_source=map_source or (),
-            map_operator=map_operator or (),
-            map_column=map_column or (),
-            default=options.pairs("default", default, once=True),
-            start=options.pairs("start", start, once=True),
-            accept_from_now_on=accept_from_now_on,
+            **mapped,
             new_id=new_id,
             plan=plan or guided,
             jobs=run.jobs,
             engine=by,
             **(how if in_place else {**how, "watcher": watcher}),
         )
-    other_options: dict[str, Value | None] = {
-        "from_query": from_query,
-        "map_source": tuple(map_source or ()),
-        "map_operator": tuple(map_operator or ()),
-        "start": options.pairs("start", start, once=True),
-        "map_column": tuple(map_column or ()),
-        "default": options.pairs("default", default, once=True),
-        "accept_from_now_on": accept_from_now_on or None,
-    }
-    report = EvolveReport(evolution, receipt, backup=change.backup, asked=other_options)
-    emit(report, change.output)
+    emit(EvolveReport(evolution, receipt, backup=change.backup, asked=mapped), change.output)
 
 
 def _check_request(

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
-from typing import NoReturn
 
 from ckpt import model
 from ckpt.advice import CHECKPOINT, Advice, Code, advise, call, plain, run, words
@@ -110,12 +109,10 @@ def _build_evidence(document: InspectionDocument, path: str) -> Evidence:
     }
 
     def find_forecast(spark: Spark, progress: Progress) -> Forecast:
-        left_out = not progress.in_micro_batches and any(mode is progress for _, mode in forecasts)
-        if left_out and (spark.value, progress) not in forecasts:
+        if forecast := forecasts.get((spark, progress)):
+            return forecast
+        if not progress.in_micro_batches and any(mode is progress for _, mode in forecasts):
             return Forecast(spark, progress, Outcome.REFUSED)
-        return forecasts.get((spark.value, progress)) or refuse(spark, progress)
-
-    def refuse(spark: Spark, progress: Progress) -> NoReturn:
         why = plain(f"{one_line(path)} does not say how Spark {spark} starts ({progress}): print ")
         raise CkptError(why + _WHOLE)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
@@ -83,10 +83,8 @@ def _print_errors() -> Iterator[None]:
         message = " ".join(error.format_message().split()).rstrip(".")
         for theirs, ours in _WORDS.items():
             message = re.sub(theirs, ours, message)
-        command, option = (
-            error.ctx.command_path.partition(" ")[2] if error.ctx else "",
-            getattr(error, "option_name", ""),
-        )
+        command = error.ctx.command_path.partition(" ")[2] if error.ctx else ""
+        option = getattr(error, "option_name", "")
         from .render.book import BOOK  # not at the top: few runs are wrong
 
         moved = BOOK.content["moved"]
@@ -96,21 +94,21 @@ def _print_errors() -> Iterator[None]:
         typer.echo(f"ckpt: {escape_unprintable(mask_secrets(message + help_for))}", err=True)
         raise typer.Exit(code=Exit.USAGE) from error
     except BrokenPipeError:
-        _give_up(sys.stdout)  # whoever read our output has gone
+        _give_up()  # whoever read our output has gone
         raise typer.Exit(code=Exit.FAILED) from None
     except MemoryError as error:
         typer.echo("ckpt: this machine does not have enough memory for the answer", err=True)
         raise typer.Exit(code=Exit.FAILED) from error
     except OSError as error:
-        _give_up(sys.stdout)
+        _give_up()
         typer.echo(f"ckpt: the report cannot be written: {escape_unprintable(error.strerror or str(error))}", err=True)
         raise typer.Exit(code=Exit.FAILED) from error
 
 
-def _give_up(stream: TextIO) -> None:
+def _give_up() -> None:
     """Let what is still to be written go nowhere, so that Python does not try again at its end."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(

@@ -1,6 +1,7 @@
 """ckpt offsets: a group of commands about the positions of a query's sources."""
 
 import time
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -77,10 +78,13 @@ def set_command(
 
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
-    of_plan = {"source": source, "to": to, "only": only, "shift": shift, "expect_batch": expect_batch, "sink": sink}
-    plan, receipt = offsets_set(
+    typed = call("offsets_set").but(source=source, to=to) if to and to.startswith("@") else None
+    change.run(
+        offsets_set,
+        partial(OffsetsReport, typed=typed),
         checkpoint,
-        storage_options=change.storage_options,
+        of_plan=("source", "to", "only", "shift", "expect_batch", "sink"),
+        accepted=accepted,
         source=source,
         to=None if to is None else _read(to),
         only=only or (),
@@ -89,10 +93,7 @@ def set_command(
         spark=spark or (),
         sink=sink,
         source_options=source_options(source_option or ()),
-        **change.how(of_plan, accepted),
     )
-    typed = call("offsets_set").but(source=source, to=to) if to and to.startswith("@") else None
-    emit(OffsetsReport(plan, receipt, typed, backup=change.backup), change.output)
 
 
 def export_command(
@@ -179,18 +180,18 @@ def move(
     Exit status: 0 nothing to do, or done; 1 there is something to do; 2 bad usage; 3 could not do it.
     """
     typed: dict[str, Any] = {"source": source, "from_options": from_options, "to_options": to_options, "topic": topic}
-    plan, receipt = offsets_move(
+    change.run(
+        offsets_move,
+        partial(OffsetsReport, typed=call("offsets_move").but(**typed)),
         checkpoint,
-        storage_options=change.storage_options,
+        of_plan=(*typed, "expect_batch"),
         source=source,
         from_options=_reader_options("from_options", from_options),
         to_options=_reader_options("to_options", to_options),
         topic=options.pairs("topic", topic, once=True),
         expect_batch=expect_batch,
         spark=spark or (),
-        **change.how({**typed, "expect_batch": expect_batch}),
     )
-    emit(OffsetsReport(plan, receipt, call("offsets_move").but(**typed), backup=change.backup), change.output)
 
 
 def commit(

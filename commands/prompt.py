@@ -22,12 +22,12 @@ from ckpt.model import Json
 from ckpt.restart.findings import Forecast
 from ckpt.texts import mask_secrets
 from ckpt.values import Renderers
-from ckpt.webpage.parts import NOTEBOOK, HtmlMissing
+from ckpt.webpage.parts import NOTEBOOK, HtmlMissing, fill_template
 
 from . import render
 from .render.blocks import Page, change_texts, flatten_page
 from .render.document import write_document, write_object
-from .render.html import html_part
+from .render.html import describe_blocks
 from .render.inspection import FindingKeys, RestartKeys
 from .render.keys import Keys, derive
 from .render.layout import PageLayout
@@ -81,7 +81,7 @@ def html(value: object) -> str | None:
         with speaking(PYTHON):
             if isinstance(value, Inspection):
                 return plot(value, NOTEBOOK)
-            return html_part(_make_page(value))
+            return fill_template(NOTEBOOK, part="page", title="", blocks=describe_blocks(_make_page(value)))
     except HtmlMissing:
         return None
 

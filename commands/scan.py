@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, assert_never
+from typing import Annotated
 
 import typer
 
@@ -159,22 +159,14 @@ def continued_by(file: str | None) -> Iterator[None]:
 
 def _print(report: ScanReport, output: ScanOutput, *, clear: bool) -> None:
     match output:
-        case ScanOutput.TABLE:
-            if clear and sys.stdout.isatty():
-                show_text(_CLEAR)
-            show(report, Output.TABLE)
-        case ScanOutput.JSON:
-            show(report, Output.JSON)
-        case ScanOutput.HTML:
-            show(report, Output.HTML)
-        case ScanOutput.GITHUB:
-            show(report, Output.GITHUB)
         case ScanOutput.JSONL:
             _print_lines(report.record, map(mask_json, report.lines()))
         case ScanOutput.PROMETHEUS:
             _print_lines(report.record, write_metrics(report.record))
         case _:
-            assert_never(output)
+            if clear and sys.stdout.isatty():
+                show_text(_CLEAR)
+            show(report, Output(output))
 
 
 def _print_lines(scan: Scan, lines: Iterable[str]) -> None:

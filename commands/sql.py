@@ -21,7 +21,7 @@ from . import options
 from .outfile import must_be_writable, replace_whole
 from .render.document import write_object
 from .render.reports import Exit
-from .render.sql import AnswerReport
+from .render.rows import AnswerReport
 from .report import Output, complain, show, show_text
 
 
@@ -110,14 +110,12 @@ def _answer(connection: Any, relation: Any, output: SqlOutput, to: str | None) -
 
     if to is None:
         match output:
-            case SqlOutput.TABLE:
-                show(AnswerReport(answers.read_answer(connection, relation)), Output.TABLE)
-            case SqlOutput.JSON:
-                show(AnswerReport(answers.read_answer(connection, relation)), Output.JSON)
             case SqlOutput.JSONL:
                 _print(answers.list_json_lines(connection, relation))
-            case _:
+            case SqlOutput.CSV:
                 _print(answers.list_csv_lines(connection, relation, escape_unprintable if sys.stdout.isatty() else str))
+            case _:
+                show(AnswerReport(answers.read_answer(connection, relation)), Output(output))
         return
     with replace_whole(str(Path(to).resolve())) as unfinished:
         match output:

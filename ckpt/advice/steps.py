@@ -7,7 +7,7 @@ from enum import StrEnum
 from ckpt.advice.blanks import Blank, Known
 from ckpt.advice.calls import Call
 from ckpt.advice.spelling import list_words
-from ckpt.advice.words import Code, Words, join, plain, words
+from ckpt.advice.words import Code, Words, join, words
 
 
 class RowCost(StrEnum):
@@ -31,9 +31,9 @@ class RowsEffect:
 NO_ROWS, UNKNOWN_ROWS = RowsEffect(RowCost.NONE), RowsEffect(RowCost.UNKNOWN)
 
 
-def again(first: int | None = None, last: int | None = None) -> RowsEffect:
-    """Rows of these batches are read again; of batches that are unknown where none is named."""
-    return RowsEffect(RowCost.AGAIN, None if first is None else (first, first if last is None else last))
+def again() -> RowsEffect:
+    """Rows are read again."""
+    return RowsEffect(RowCost.AGAIN)
 
 
 def left_out(first: int | None = None, last: int | None = None, *, dropped_by: tuple[str, ...] = ()) -> RowsEffect:
@@ -231,10 +231,9 @@ def do(
     *paths: str | Blank,
     rows: RowsEffect = UNKNOWN_ROWS,
     before: Iterable[Words] = (),
-    line: str | Words = "",
 ) -> Step:
-    """Advise what a person does; ``line`` is the command of another tool that does it."""
-    return Step(Instruction(kind, paths, plain(line)), what, rows, before=tuple(before))
+    """Advise what a person does."""
+    return Step(Instruction(kind, paths), what, rows, before=tuple(before))
 
 
 def sentence(step: Step) -> Words:

@@ -111,22 +111,17 @@ def make_timeline(checkpoint: Checkpoint, batches: Sequence[Batch]) -> Timeline 
     """Of the batches given, oldest first; None without any."""
     if not batches:
         return None
-    steps = _make_steps(batches)
-    _count(steps, batches)
-    _count_gaps(steps, checkpoint.offsets.missing)
+    first, last = batches[0].batch_id, batches[-1].batch_id
+    width = max(1, -(-(last - first + 1) // MOST_BARS))
+    steps = [TimelineStep(begin, min(begin + width - 1, last)) for begin in range(first, last + 1, width)]
+    _count(steps, batches, width)
+    _count_gaps(steps, checkpoint.offsets.missing, width)
     units = tuple(unit for unit, _ in sum((step.amounts for step in steps), Counter()).most_common(_UNITS))
     charts = tuple(_make_charts(steps, units))
     return Timeline(tuple(steps), charts, units, len(batches), len(checkpoint.offsets.ids) - len(batches))
 
 
-def _make_steps(batches: Sequence[Batch]) -> list[TimelineStep]:
-    first, last = batches[0].batch_id, batches[-1].batch_id
-    width = max(1, -(-(last - first + 1) // MOST_BARS))
-    return [TimelineStep(begin, min(begin + width - 1, last)) for begin in range(first, last + 1, width)]
-
-
-def _count(steps: Sequence[TimelineStep], batches: Iterable[Batch]) -> None:
-    width = steps[0].last - steps[0].first + 1
+def _count(steps: Sequence[TimelineStep], batches: Iterable[Batch], width: int) -> None:
     before: int | None = None
     for batch in batches:
         step = steps[(batch.batch_id - steps[0].first) // width]
@@ -146,8 +141,8 @@ def _count(steps: Sequence[TimelineStep], batches: Iterable[Batch]) -> None:
                 step.lag = max(0, batch.timestamp_ms - batch.watermark_ms) / 1000
 
 
-def _count_gaps(steps: Sequence[TimelineStep], missing: Iterable[tuple[int, int]]) -> None:
-    first, width = steps[0].first, steps[0].last - steps[0].first + 1
+def _count_gaps(steps: Sequence[TimelineStep], missing: Iterable[tuple[int, int]], width: int) -> None:
+    first = steps[0].first
     for begin, end in missing:
         if end < first:
             continue
@@ -175,8 +170,7 @@ def _make_chart(
     values: Sequence[float | None],
     shown: Callable[[float], str],
 ) -> Iterator[Chart]:
-    known = [value for value in values if value is not None]
-    highest = max(known, default=0)
+    highest = max((value for value in values if value is not None), default=0)
     if not highest:
         return
     bars = tuple(

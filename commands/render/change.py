@@ -62,10 +62,6 @@ class ChangeReport(Report[Planned]):
         """Next start once the steps are done, as the rest of a sentence."""
         return lower(self.plan.verdict_after)
 
-    def nothing(self) -> str:
-        """The headline where nothing is to be done."""
-        return f"NOTHING TO {self.verb}: {self.plan.why}"
-
     def about_steps(self) -> str:
         """Fact about all steps."""
         return ""
@@ -203,9 +199,9 @@ class ChangeReport(Report[Planned]):
             return f"UNDONE: the checkpoint is as it was before ckpt {self.receipt.undone_command}"
         if self.receipt.undone:
             return "NOTHING TO UNDO: the original files are in place"
-        return (
-            f"A PLAN, nothing is changed yet: {self.planned.format(report=self)}" if self.plan.steps else self.nothing()
-        )
+        if self.plan.steps:
+            return f"A PLAN, nothing is changed yet: {self.planned.format(report=self)}"
+        return f"NOTHING TO {self.verb}: {self.plan.why}"
 
     def forecasts(self) -> Iterator[blocks.Block]:
         """Forecasts without the steps, and with them; once an undo is done, the other way round."""

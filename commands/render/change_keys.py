@@ -23,7 +23,8 @@ class _File(_OldFile):
     sha256: str
 
 
-def _count_bytes(step: FileStep) -> int:
+def count_bytes(step: FileStep) -> int:
+    """Count the bytes that a step writes or removes."""
     content = FileContent.of(step.after) or FileContent.of(step.before)
     return content.size if content else 0
 
@@ -33,7 +34,7 @@ class StepKeys(Keys):
 
     action: FileAction
     path: str
-    bytes: Annotated[int, _count_bytes]
+    bytes: Annotated[int, count_bytes]
     from_: Annotated[str | None, of("source")]
     before: Annotated[_OldFile | None, lambda step: FileContent.of(step.before)]
     after: Annotated[_File | None, lambda step: FileContent.of(step.after)]
@@ -88,7 +89,6 @@ class ChangeDocument(DocumentKeys):
     undone: bool
 
     def __init_subclass__(cls, record: type[ChangePlan], request: str, result: str = "") -> None:
-        super().__init_subclass__(record, f"{request} {result}")
         names = [*key_types(ChangeDocument)]
         why, warnings = names.index("why"), names.index("warnings")
-        cls.order = (*names[:why], *request.split(), *names[why:warnings], *result.split(), *names[warnings:])
+        super().__init_subclass__(record, " ".join((request, *names[why:warnings], result, *names[warnings:])))

@@ -27,22 +27,19 @@ from .page import forecast_cases
 from .reports import Exit
 
 
-class _SourceChange(Keys, record=QueryChange, keys="change from_ to verdict why"):
+class _Change(Keys):
     from_: Annotated[int | None, of("old")]
     to: Annotated[int | None, of("new")]
     why: ForPeople
 
 
-class _Part(Keys, record=PartComparison, keys="kind from_ to verdict why"):
-    from_: Annotated[int | None, of("old")]
-    to: Annotated[int | None, of("new")]
-    why: ForPeople
+class _SourceChange(_Change, record=QueryChange, keys="change from_ to verdict why"): ...
 
 
-class _OperatorChange(Keys, record=OperatorChange, keys="change name from_ to verdict why columns"):
-    from_: Annotated[int | None, of("old")]
-    to: Annotated[int | None, of("new")]
-    why: ForPeople
+class _Part(_Change, record=PartComparison, keys="kind from_ to verdict why"): ...
+
+
+class _OperatorChange(_Change, record=OperatorChange, keys="change name from_ to verdict why columns"):
     columns: Annotated[tuple[_Part, ...], of("parts")]
 
 
@@ -276,7 +273,6 @@ def _tabulate_column(part: PartComparison) -> tuple[str, ...]:
 
 def _tabulate_part(part: QueryChange, change: str, *, planned: bool) -> tuple[str, ...]:
     """Show a part; of what is left out, or not planned, nothing is full."""
-    old = "-" if part.old is None else str(part.old)
-    new = "-" if part.new is None else str(part.new)
+    places = ("-" if number is None else str(number) for number in (part.old, part.new))
     full = part.verdict is Knowledge.FULL and (part.new is None or not planned)
-    return f"{old} -> {new}", change, "-" if full else part.verdict, str(part.why)
+    return " -> ".join(places), change, "-" if full else part.verdict, str(part.why)

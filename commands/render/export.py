@@ -38,10 +38,7 @@ class ExportReport(Report[StateExport]):
             "engine": self.record.engine,
             "to": self.record.plan.target.name or None,
             "format": request.format,
-            "lost": [
-                {"operator": lost.operator, "partition": lost.partition, "keys": lost.keys, "why": lost.why}
-                for lost in (salvage.lost if salvage else ())
-            ],
+            "lost": salvage.lost if salvage else (),
             "exports": exports,
         }
 

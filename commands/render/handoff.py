@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Do, RowsEffect, again, call, do, run, words
+from ckpt.advice import NO_ROWS, Do, again, call, do, run, words
 from ckpt.checkpoint.sources.starts import ReaderStart, StartingPoint
 from ckpt.migrate.handoff.plan import Handoff, Later
 from ckpt.migrate.handoff.starts import SourceStart
@@ -51,10 +51,6 @@ class HandoffReport(Report[Handoff]):
             return Exit.FAILED
         return Exit.OK if self.record.exact and not self.record.state_lost else Exit.FOUND
 
-    @property
-    def _rows(self) -> RowsEffect:
-        return NO_ROWS if self.record.exact else again()
-
     def document(self) -> Document:
         starts = [derive(_Source, start.view, live=None, **as_json(start)) for start in self.record.sources]
         return derive(HandoffDocument, self.record, sources=starts)
@@ -62,7 +58,7 @@ class HandoffReport(Report[Handoff]):
     def page(self) -> Page:
         if self.record.snippet is not None:
             start = words("Start the new query with this code and a new checkpoint.")
-            step = do(Do.START, start, rows=self._rows)
+            step = do(Do.START, start, rows=NO_ROWS if self.record.exact else again())
             return page_of([blocks.CodeBlock(self.record.snippet), Next((step,), shown=False)])
         parts = (_show_headline, _show_sources, _show_since, _show_watermark, _show_sinks)
         warnings = () if self.record.refused else show_warnings(self.record.warnings)

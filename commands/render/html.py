@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
 from ckpt.advice import Words
-from ckpt.inspection.inspection import Inspection
 from ckpt.texts import escape_unprintable
-from ckpt.webpage.parts import NOTEBOOK, fill_template, show_inspection
+from ckpt.webpage.parts import fill_template
 
 from . import blocks
 from .blocks import NEXT, Cell, Page, Plain, Title, Tone, flatten_page, spell
@@ -18,20 +17,10 @@ def html(page: Page, sections: Mapping[str, str] | None = None) -> str:
     """The page as one document that needs nothing else; ``sections`` are HTML by the id to which a cell leads."""
     names = [block.name for block in flatten_page(page) if isinstance(block, Title)]
     title = names[0] if names else "ckpt"
-    return fill_template("document.html", title=title, blocks=_describe_blocks(page), sections=sections or {})
+    return fill_template("document.html", title=title, blocks=describe_blocks(page), sections=sections or {})
 
 
-def html_part(page: Page) -> str:
-    """The page as a part of a notebook, with its style. Raises HtmlMissing."""
-    return fill_template(NOTEBOOK, part="page", title="", blocks=_describe_blocks(page))
-
-
-def plot_inspection(inspection: Inspection, first: Page, besides: Page, template: str) -> str:
-    """An inspection with its plots, what its first lines say, and what else is to be shown."""
-    return show_inspection(inspection, template, _describe_blocks(first), _describe_blocks(besides))
-
-
-def _describe_blocks(page: Page) -> list[dict[str, Any]]:
+def describe_blocks(page: Page) -> list[dict[str, Any]]:
     """The blocks of a page: items with a label are entries of a list, with what a terminal shows below their text.
 
     What comes next has a heading, which a terminal has in the margin.

@@ -32,10 +32,10 @@ class Keys:
     name. The tables of ``docs/contract.md`` come from this; ``docs/generate/keys.toml`` says what the keys mean.
 
     ``class Name(Keys, record=Record, keys="a b c")`` has these keys in this order; those that it does not declare are
-    fields and properties of the record, with their types and meanings. ``"module:Record"`` is imported when needed.
+    fields and properties of the record, with their types and meanings, or keys of the class that it extends, which are
+    moved. ``"module:Record"`` is imported when needed.
     """
 
-    order: ClassVar[tuple[str, ...]] = ()  # of all keys, where it is not that of the declarations
     _source: ClassVar[tuple[type | str | None, list[str]]]
 
     def __init_subclass__(cls, record: type | str | None = None, keys: str = "") -> None:
@@ -56,9 +56,11 @@ def key_types(keys: type) -> dict[str, Any]:
         if issubclass(base, Keys) and base is not Keys:
             own = _own_types(base)
             record, names = base._source
-            for name in [*names, *(name for name in own if name not in names)]:
-                hints[name] = own[name] if name in own else _type_in(record, name)
-    return {name: hints[name] for name in keys.order or hints}
+            for name in names:
+                inherited = hints.pop(name, None)
+                hints[name] = own[name] if name in own else inherited or _type_in(record, name)
+            hints |= own
+    return hints
 
 
 def _own_types(kind: type, only: str | None = None) -> dict[str, Any]:

@@ -165,11 +165,6 @@ class RealTimeDocument(
     warnings: tuple[ForPeople, ...]
 
 
-def _show_real_time(move: RealTimeMove) -> Iterator[Block]:
-    text = BOOK.text(f"to_real_time_{move.outcome}", why=move.refused or "")
-    yield Headline(str(text), _TONES[_choose_exit(move)])
-
-
 def _show_start(move: RealTimeMove) -> Iterator[Block]:
     writing = next((step for step in move.steps if step.call is not None), None)
     if writing is not None:
@@ -195,7 +190,9 @@ class RealTimeReport(Report[RealTimeMove]):
 
     def page(self) -> Page:
         move = self.record
+        text = str(BOOK.text(f"to_real_time_{move.outcome}", why=move.refused or ""))
+        head = ([Headline(text, _TONES[self.exit])], [forecast_cases([move.forecast])])
         how = [Heading("How"), *list_steps(move.steps)]
         needs = [Heading("Needs", "otherwise real-time mode refuses the query"), *bullets(NEEDS)]
-        parts = (_show_real_time(move), [forecast_cases([move.forecast])], *((how, needs) if move.steps else ()))
-        return page_of(show_title(move.inspection), *parts, show_warnings(move.warnings), _show_start(move))
+        end = (show_warnings(move.warnings), _show_start(move))
+        return page_of(show_title(move.inspection), *head, *((how, needs) if move.steps else ()), *end)

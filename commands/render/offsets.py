@@ -115,9 +115,6 @@ class OffsetsReport(ChangeReport[OffsetsPlan]):
     planned = "afterwards the query {report.afterwards}"
     verb = "SET"
 
-    def nothing(self) -> str:
-        return f"NOTHING TO SET: {self.plan.why}"
-
     def about_steps(self) -> str:
         ends = (
             f"source {end.index} ends at {offset_text(end.end_offset)} instead of {offset_text(end.start_offset)}"

@@ -67,18 +67,21 @@ class InspectionReport(Report[Inspection]):
     def page(self) -> blocks.Page:
         in_full = (show_findings, _show_sources, show_sink, _show_batches, show_state)
         in_brief = (show_findings_briefly, _show_facts)
-        forecasts = _show_all_forecasts if self.verbose else _show_forecasts
-        parts = (_show_verdict, show_title, forecasts, *(in_full if self.verbose else in_brief), show_next)
-        return blocks.page_of(*(part(self.record) for part in parts))
+        forecasts = _show_forecasts(self.record, self.record.forecasts if self.verbose else ())
+        evidence = (part(self.record) for part in (*(in_full if self.verbose else in_brief), show_next))
+        return blocks.page_of(_show_verdict(self.record), show_title(self.record), forecasts, *evidence)
 
 
 def plot(inspection: Inspection, template: str = "inspection.html") -> str:
     """An inspection with its plots as HTML: a document, or a part of one. Raises HtmlMissing."""
-    from .html import plot_inspection  # fills templates, which no other form needs
+    from ckpt.webpage.parts import show_inspection  # fills templates, which no other form needs
+
+    from .html import describe_blocks
 
     live = [line for source in inspection.sources for line in show_live(inspection.live, source.index)]
     besides = blocks.page_of(show_not_asked(inspection), show_sink(inspection), live)
-    return plot_inspection(inspection, blocks.page_of(_show_verdict(inspection, ())), besides, template)
+    first = describe_blocks(blocks.page_of(_show_verdict(inspection, ())))
+    return show_inspection(inspection, template, first, describe_blocks(besides))
 
 
 def show_title(inspection: Inspection) -> Iterator[blocks.Block]:
@@ -107,7 +110,6 @@ def show_title(inspection: Inspection) -> Iterator[blocks.Block]:
     none = "batches unknown" if checkpoint.links_out else "batches without offsets" if ran else "no batch planned"
     batch = f"batch {checkpoint.offsets.latest}{when}" if checkpoint.offsets.ids else none
     query = "query id unknown" if checkpoint.query_id is None else f"query {checkpoint.query_id}"
-    of = [] if checkpoint.flow is None else [_name_flow(checkpoint.flow)]
     writer = [f"written by {versions}"] if (versions := inspection.written_by.versions) else []
     yield blocks.Title(name, (*of, f"{keeps}, {has}", *continuous, batch, *writer, query))
     yield from show_flow(inspection)
@@ -148,10 +150,6 @@ def _show_verdict(inspection: Inspection, leads: Sequence[str] = _LEADS) -> Iter
     new = inspection.checkpoint.kind is Kind.EMPTY
     tone = blocks.Tone.WARNING if new else blocks.Tone.GOOD if inspection.sound else blocks.TONES[worst]
     yield from blocks.show_outcome(text, tone, inspection.advice.steps if inspection.troubles else ())
-
-
-def _show_all_forecasts(inspection: Inspection) -> Iterator[blocks.Block]:
-    yield from _show_forecasts(inspection, inspection.forecasts)
 
 
 def _show_forecasts(inspection: Inspection, forecasts: Sequence[Forecast] = ()) -> Iterator[blocks.Block]:

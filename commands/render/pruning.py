@@ -6,19 +6,14 @@ from typing import Annotated
 from ckpt.advice import Advice, Do, advise, do, words
 from ckpt.advice.calls import Value
 from ckpt.changes.prune.plan import Pruned, PrunePlan, PruneReason
-from ckpt.changes.steps import FileContent, FileStep, sidecar
+from ckpt.changes.steps import FileStep, sidecar
 from ckpt.texts import plural, size
 
 from .blocks import Block, Heading, Table
 from .book import BOOK
 from .change import ChangeReport
-from .change_keys import ChangeDocument, RemovalKeys
+from .change_keys import ChangeDocument, RemovalKeys, count_bytes
 from .keys import Keys
-
-
-def _size_of(step: FileStep) -> int:
-    content = FileContent.of(step.before)
-    return content.size if content else 0
 
 
 def _find_steps(plan: PrunePlan, pruned: Pruned) -> list[FileStep]:
@@ -34,7 +29,7 @@ class _Pruned(Keys):
 
 def _derive_pruned(plan: PrunePlan) -> list[dict[str, object]]:
     steps_by_kind = [(pruned.kind, _find_steps(plan, pruned)) for pruned in plan.pruned]
-    return [{"kind": kind, "files": len(steps), "bytes": sum(map(_size_of, steps))} for kind, steps in steps_by_kind]
+    return [{"kind": kind, "files": len(steps), "bytes": sum(map(count_bytes, steps))} for kind, steps in steps_by_kind]
 
 
 class PruneDocument(
@@ -44,7 +39,7 @@ class PruneDocument(
 
     steps: tuple[RemovalKeys, ...]
     replay: tuple[()]
-    bytes: Annotated[int, lambda plan: sum(map(_size_of, plan.steps))]
+    bytes: Annotated[int, lambda plan: sum(map(count_bytes, plan.steps))]
     pruned: Annotated[tuple[_Pruned, ...], _derive_pruned]
     in_sinks: tuple[()]
 
@@ -61,7 +56,7 @@ class PruneReport(ChangeReport[PrunePlan]):
 
     @property
     def total(self) -> str:
-        return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(_size_of, self.plan.steps)))}"
+        return f"{plural(len(self.plan.steps), 'file')}, {size(sum(map(count_bytes, self.plan.steps)))}"
 
     def about_steps(self) -> str:
         return self.plan.why
@@ -70,7 +65,7 @@ class PruneReport(ChangeReport[PrunePlan]):
         rows = []
         for pruned in self.plan.pruned:
             steps, what = _find_steps(self.plan, pruned), str(BOOK.text(f"prunes_{pruned.kind}"))
-            rows.append((f"  {size(sum(map(_size_of, steps)))}", plural(len(steps), "file"), what))
+            rows.append((f"  {size(sum(map(count_bytes, steps)))}", plural(len(steps), "file"), what))
         if rows:
             yield Heading("Space", "the backup takes up the same space until you delete it")
             yield Table(tuple(rows))

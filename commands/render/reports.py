@@ -1,6 +1,6 @@
 """A report of a command: exit code, page and document."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, TypeVar, get_args
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 from ckpt.model import BatchAt
 from ckpt.texts import mask_secrets
 
-from .blocks import Block, Heading, Headline, Page, change_texts, page_of
+from .blocks import Heading, Headline, Page, change_texts, page_of
 from .keys import Keys, as_json, derive
 
 Record = TypeVar("Record")
@@ -39,7 +39,6 @@ class Report(Generic[Record]):
     record: Record
 
     keys: ClassVar[type[Keys] | None] = None  # None: the fields of the record
-    parts: ClassVar[tuple[Callable[[Any], Iterable[Block]], ...]] = ()
 
     def __init_subclass__(cls) -> None:
         for record in get_args(next(iter(vars(cls).get("__orig_bases__", ())), None)):
@@ -63,7 +62,7 @@ class Report(Generic[Record]):
 
     def page(self) -> Page:
         """For people: blocks, which a layout turns into text."""
-        return page_of(*(part(self.record) for part in self.parts))
+        raise NotImplementedError
 
     def whole_page(self) -> Page:
         """The page, with how each batch that was named by a time was found."""

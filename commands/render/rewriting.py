@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from ckpt.advice import UNKNOWN_ROWS, Call, Do, Hole, call, do, run, words
+from ckpt.advice import UNKNOWN_ROWS, Do, Hole, call, do, run, words
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.migrate.switches import PROVIDER_NAMES
 from ckpt.model import Json
@@ -107,6 +107,8 @@ class RewriteReport(Report["Rewrite"]):
     source: str
 
     checked: ClassVar[str] = "read again, and equal"  # result of the second reading
+    why_left_out: ClassVar[str] = "in checkpoint format 2 a start finds only state of committed batches"
+    # why the new checkpoint has no state of the planned batch, although the old one has it
 
     @classmethod
     def of_value(cls, value: "Rewrite") -> "RewriteReport":
@@ -142,14 +144,12 @@ class RewriteReport(Report["Rewrite"]):
 
     def _show_headline(self) -> Iterator[Block]:
         for part in self.record.parts or (self.record,):
-            yield self._head_part(part)
-
-    def _head_part(self, rewrite: "Rewrite") -> Block:
-        form = f"{PROVIDER_NAMES[rewrite.new.provider]}, {plural(rewrite.new.partitions, 'partition')}"
-        if rewrite.written:
-            how = f"{plural(rewrite.files, 'file')}, {size(rewrite.bytes)}; {self.checked}"
-            return Headline(f"WRITTEN to {rewrite.into}: {self._state}, {form} ({how})", Tone.GOOD)
-        return Headline(f"PLANNED: {self._state} into {rewrite.into}, {form}", Tone.WARNING)
+            form = f"{PROVIDER_NAMES[part.new.provider]}, {plural(part.new.partitions, 'partition')}"
+            if part.written:
+                how = f"{plural(part.files, 'file')}, {size(part.bytes)}; {self.checked}"
+                yield Headline(f"WRITTEN to {part.into}: {self._state}, {form} ({how})", Tone.GOOD)
+            else:
+                yield Headline(f"PLANNED: {self._state} into {part.into}, {form}", Tone.WARNING)
 
     def _show_merged(self) -> Iterator[Block]:
         union, merged = self.record.union, self.record.merged
@@ -224,13 +224,8 @@ class RewriteReport(Report["Rewrite"]):
                 nor = "" if self.record.salvage else "; a start on the old checkpoint would not find it either"
                 text = f"its state is missing{nor}"
             case _:
-                text = str(BOOK.text("state_not_there", why=self._why_left_out, planned=planned))
+                text = str(BOOK.text("state_not_there", why=self.why_left_out, planned=planned))
         yield Item(text, 2)
-
-    @property
-    def _why_left_out(self) -> str:
-        """Why the new checkpoint has no state of the planned batch, although the old one has."""
-        return "in checkpoint format 2 a start finds only state of committed batches"
 
     def _show_units(self) -> Iterator[Block]:
         for part in self.record.parts or (self.record,):
@@ -280,14 +275,15 @@ class RewriteReport(Report["Rewrite"]):
         if not rewrite.written:
             yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}.")),))
             return
+        inspect = call("inspect", rewrite.into)
         if rewrite.merged or rewrite.parts:
             start = BOOK.text("start_parts" if rewrite.parts else "start_merged")
-            steps = [run(_inspect(part), words("Check the others too.")) for part in rewrite.parts[1:]]
-            yield Next((run(_inspect(rewrite), start), *steps))
+            steps = [run(call("inspect", part.into), words("Check the others too.")) for part in rewrite.parts[1:]]
+            yield Next((run(inspect, start), *steps))
             return
         since = f"after batch {rewrite.batch}" if rewrite.planned is None else "since"
         start = BOOK.text("start_written", since=since, sinks=self._describe_sinks())
-        inspect, of_sink = _inspect(rewrite), _inspect(rewrite).but(sink=Hole.URI)
+        of_sink = inspect.but(sink=Hole.URI)
         if rewrite.salvage and rewrite.salvage.again:
             what = BOOK.text("ids_used_again", batches=span("batch", *rewrite.salvage.again))
         elif rewrite.planned is not None:
@@ -335,10 +331,6 @@ class RewriteReport(Report["Rewrite"]):
         return f"{own}{'' if self.record.planned is None else twice}."
 
 
-def _inspect(rewrite: "Rewrite") -> Call:
-    return call("inspect", rewrite.into)
-
-
 @dataclass(frozen=True)
 class ImportReport(RewriteReport):
     """A new checkpoint with rows that were given; ``source`` is the one that all else is from, as it was typed."""
@@ -346,6 +338,7 @@ class ImportReport(RewriteReport):
     export: str
 
     checked = "every row was checked; the second read found the same count"
+    why_left_out = "EXPORT is the state before it"
 
     def document(self) -> Document:
         return derive(ImportDocument, self.record, checkpoint=self._checkpoint, export=self.export)
@@ -355,8 +348,6 @@ class ImportReport(RewriteReport):
         return RewriteReport._describe_rows(self, rewritten) + (
             f"; the export had {rewritten.exported:,}" if edited else ""
         )
-
-    _why_left_out = "EXPORT is the state before it"
 
     def _describe_sinks(self) -> str:
         rewrite = self.record

@@ -1,4 +1,4 @@
-"""Reports of the commands of ``ckpt state`` that read rows."""
+"""Reports of commands that read rows: those of ``ckpt state``, and ``ckpt sql``."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ckpt.state.native.diff import StateDiff, UnitDiff  # noqa: F401  (named by bases)
     from ckpt.state.native.history import KeyEvent, StateHistory
     from ckpt.state.native.show import StateCounts, StateRows, StateSizes  # noqa: F401
+    from ckpt.tables.answers import Answer  # noqa: F401
 
 
 class StateOwnerKeys(Keys):
@@ -100,6 +101,22 @@ class SizesDocument(UnitDocument, record="ckpt.state.native.show:StateSizes", ke
     """The document of ``ckpt state keys``."""
 
     columns: tuple[ColumnKeys, ...]
+
+
+class AnswerDocument(DocumentKeys, record="ckpt.tables.answers:Answer", keys="columns rows problems"):
+    """The document of ``ckpt sql``."""
+
+    rows: tuple[Json, ...]
+
+
+class AnswerReport(Report["Answer"]):
+    """Report of ``ckpt sql``: the rows of an answer."""
+
+    keys = AnswerDocument
+
+    def page(self) -> Page:
+        rows = self.record.rows
+        return page_of([Headline(plural(len(rows), "row"), Tone.PLAIN), *([tabulate_rows(rows)] if rows else [])])
 
 
 class RowsReport(Report["StateRows"]):

@@ -92,7 +92,8 @@ class TransformReport(Report[TransformMigration]):
     def page(self) -> Page:
         parts = (_show_headline, _show_state, _show_files, _show_fill_in)
         warnings = show_warnings(warnings_of(self.record.plan))
-        end = (warnings, _show_next(self.record), _show_back(self.record))
+        back = [] if self.record.keys is None else [Heading("Back", str(BOOK.text("back_to_old")))]
+        end = (warnings, _show_next(self.record), back)
         return page_of(show_title(self.record.plan.handoff.inspection), *(part(self.record) for part in parts), *end)
 
 
@@ -184,7 +185,8 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
     plan = migration.plan
     folder = quote_path(migration.target.shown)
     if migration.keys is None:
-        yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}."), before=[_STOP]),))
+        stop = words("Stop the old query.")
+        yield Next((do(Do.CHANGE, words("Repeat this call without {--plan}."), before=[stop]),))
         return
     start = f"spark-submit --py-files {folder}/{PROCESSOR} {folder}/{START}"
     if migration.target.name.startswith("file:"):
@@ -200,12 +202,3 @@ def _show_next(migration: TransformMigration) -> Iterator[Block]:
         folder=f"{INITIAL_STATE}/",
     )
     yield Next(steps.steps, numbered=True)
-
-
-_STOP = words("Stop the old query.")
-
-
-def _show_back(migration: TransformMigration) -> Iterator[Block]:
-    if migration.keys is None:
-        return
-    yield Heading("Back", str(BOOK.text("back_to_old")))

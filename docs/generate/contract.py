@@ -32,7 +32,7 @@ DOCUMENTS = {
     "explain": ("explain", "ExplanationDocument"),
     "preflight": ("preflight", "PreflightDocument"),
     "scan": ("fleet", "ScanDocument"),
-    "sql": ("sql", "AnswerDocument"),
+    "sql": ("rows", "AnswerDocument"),
     "copy": ("copying", "CopyDocument"),
     "rewrite": ("rewriting", "RewriteDocument"),
     "merge": ("rewriting", "RewriteDocument"),
@@ -98,13 +98,13 @@ def _explained_keys(document: Any) -> dict[str, tuple[Any, Mapping[str, str]]]:
 
 def _find_meanings(document: Any, name: str) -> dict[str, str]:
     """Return the meanings of a key and its parts, of the class that declares it last; none of a field of a record."""
-    keys = _render("keys").Keys
+    keys, is_own = _render("keys").Keys, any(name in get_annotations(base) for base in document.__mro__)
     for base in document.__mro__:
         if issubclass(base, keys) and base is not keys:
             said = _MEANINGS.get(f"{base.__module__.rpartition('.')[2]}.{base.__name__}", {})
             endings = {key.removeprefix(name): text for key, text in said.items() if key.startswith(name)}
             endings = {ending: text for ending, text in endings.items() if not ending.strip("[]")}
-            if endings or name in get_annotations(base) or name in base._source[1]:
+            if endings or name in get_annotations(base) or (name in base._source[1] and not is_own):
                 return endings
     return {}
 

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 import typer
 
-from ckpt.advice import Code, Do, Name, Option, Setting, Step, Words, advise, call, do, run, words
+from ckpt.advice import Code, Do, Instruction, Name, Option, Setting, Step, Words, advise, call, plain, run, words
 from ckpt.advice.spelling import SHELL
 from ckpt.advice.words import speaking
 from ckpt.restart.findings import Severity
@@ -80,7 +80,7 @@ def every_step(text: str) -> list[Step]:
     told = words("do {text}", text=text)
     return [
         run(call("inspect", text), told, before=[told]).or_(run(call("handoff", "x", sink=text), told)),
-        do(Do.START, told, text, line=text),
+        Step(Instruction(Do.START, (text,), plain(text)), told),
     ]
 
 
