@@ -133,7 +133,8 @@ class ScanReport(Report[Scan]):
             yield blocks.Item(BOOK.text("other_names", count=f"{len(self.sections):,}"))
 
     def _tabulate(self, checkpoints: Sequence[ScannedCheckpoint]) -> blocks.Table:
-        rows = [self._tabulate_row(row, self._ids.get(row.path, "")) for row in checkpoints]
+        ids = self._ids
+        rows = [self._tabulate_row(row, ids.get(row.path, "")) for row in checkpoints]
         heads = tuple(head for head in rows[0] if any(str(row[head]) for row in rows))  # of columns with something
         return blocks.Table(
             tuple(tuple(row[head] for head in heads) for row in rows), heads, blocks.TooWide.DROP, "verdict"

@@ -113,7 +113,7 @@ class RewriteReport(Report["Rewrite"]):
     @classmethod
     def of_value(cls, value: "Rewrite") -> "RewriteReport":
         source = value.inspection.checkpoint.uri
-        imported = any(unit.exported is not None for unit in value.units)
+        imported = value.imported or any(unit.exported is not None for unit in value.units)
         return ImportReport(value, source, "the rows given") if imported else cls(value, source)
 
     def document(self) -> Document:
