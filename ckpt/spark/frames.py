@@ -61,7 +61,7 @@ def _select_buffered_rows(frame: DataFrame, unit: StateUnit) -> DataFrame:
         column = F.col(field.name)
         if isinstance(wanted.dataType, StructType):
             places = [StructField(f"_{i}", inner.dataType) for i, inner in enumerate(field.dataType.fields)]
-            names = {inner.name for inner in field.dataType.fields}
+            names = {inner.name.lower() for inner in field.dataType.fields}
             told_apart = len(names) == len(places)
             by_place = column if told_apart else column.cast(StructType(places))
             parts = [

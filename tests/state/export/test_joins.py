@@ -32,6 +32,14 @@ def source(spark: Any, name: str, rows: int = 10, value: str = "value") -> Any:
     )
 
 
+def near(condition: str) -> Any:
+    """Rows of both sides that match within an hour."""
+    from pyspark.sql.functions import expr
+
+    hour = "INTERVAL 1 HOUR"
+    return expr(f"{condition} AND left_time BETWEEN right_time - {hour} AND right_time + {hour}")
+
+
 @pytest.mark.parametrize(
     ("kind", "left_rows"),
     [
@@ -49,12 +57,7 @@ def test_joins(kind: str, left_rows: range, spark: Any, tmp_path: Path) -> None:
     own.conf.set("spark.sql.streaming.join.stateFormatVersion", "2")
     own.conf.set("spark.sql.shuffle.partitions", "2")
     left, right = source(own, "left"), source(own, "right", 5, "value * 2 + 1")
-    near = (
-        "left_value = right_value AND left_time BETWEEN right_time - INTERVAL 1 HOUR AND right_time + INTERVAL 1 HOUR"
-    )
-    from pyspark.sql.functions import expr
-
-    path = run(own, left.join(right, expr(near), kind), tmp_path / "checkpoint")
+    path = run(own, left.join(right, near("left_value = right_value"), kind), tmp_path / "checkpoint")
 
     units = {unit.side: unit for unit in ckpt.state_units(ckpt.open_checkpoint(path)) if unit.side}
     for side, expected in (("left", left_rows), ("right", range(1, 20, 2))):
@@ -82,3 +85,15 @@ def test_an_aggregation_in_state_format_1(spark: Any, tmp_path: Path) -> None:
     assert sorted(map(tuple, frame.collect())) == [(0, 0, 7), (1, 1, 7), (2, 2, 6)]
     bare = own.read.format("statestore").load(path)
     assert rows.content(ckpt.read_state(path, session=spark, shape="raw")) == rows.content(bare)
+
+
+def test_columns_that_differ_in_case(spark: Any, tmp_path: Path) -> None:
+    """Only a session that tells them apart runs the query; its state can be read in any."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.caseSensitive", "true")
+    left = source(own, "left").selectExpr("*", "left_value + 100 AS LEFT_VALUE")
+    path = run(own, left.join(source(own, "right"), near("left_value = right_value")), tmp_path / "checkpoint")
+
+    for session in (spark, own):
+        state = ckpt.read_state(path, session=session, side="left")
+        assert sorted(row[3] - row[2] for row in state.collect()) == [100] * 20
