@@ -388,7 +388,9 @@ def runs(start: Start) -> Forecast:
         done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
         if start.progress is Progress.ASYNC and done:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, but batch {done[-1]} is committed"
-            advice = remedies.finished_again(start.checkpoint)
+            readable, commits = start.checkpoint.offsets.records, start.checkpoint.commits
+            begins = any(batch in commits or batch == 0 or batch - 1 in readable for batch in readable)
+            advice = None if begins else BOOK.advise("repair")  # otherwise ``repair-async`` can begin
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail, advice))
     because += offsets.find_skipping_logs(start)
     because += offsets.find_sources_left_out(start)

@@ -70,9 +70,8 @@ def find_refused(checkpoint: Checkpoint, spark: Spark) -> Iterator[tuple[str, st
 
     ``SQLConf.setConfString`` checks the type and the value of each setting that this version knows.
     """
-    recorded = recorded_settings_of(checkpoint) or {}
     for setting in RECORDED:
-        value = recorded.get(setting.name)
+        value = checkpoint.conf.get(setting.name)
         if value is not None and setting.known_to(spark) and not _accepts(setting, value):
             yield setting.name, value
 

@@ -5,12 +5,12 @@ together.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
 from ckpt import settings
-from ckpt.advice import Advice, Instruction, Known, Words, advise
+from ckpt.advice import Advice, Instruction, Words, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.renamed import GZIPPED
 from ckpt.checkpoint.sources.file_logs import file_source_logs
@@ -23,7 +23,7 @@ from ckpt.model import Fault, Json, Unreadable
 from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Finding, Severity
 from ckpt.storage.locations import is_of_one_host, local_path
-from ckpt.texts import quote_path, span
+from ckpt.texts import quote_path
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
@@ -81,21 +81,6 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     if checkpoint.stateful or (not committed and latest - 1 in checkpoint.commits):
         return BOOK.advise("repair_async_or_put_back")
     return None
-
-
-def finished_again(checkpoint: Checkpoint) -> Advice | None:
-    """For finished batches that a start runs again; None leaves it to the diagnosis: ``repair-async`` can begin."""
-    readable = checkpoint.offsets.records
-    begins = any(batch in checkpoint.commits or batch == 0 or batch - 1 in readable for batch in readable)
-    return None if begins else BOOK.advise("repair")
-
-
-def repair_offsets(batch_ids: Sequence[int]) -> Advice:
-    """For offset files that differ from those before them."""
-    which = span("batch", batch_ids[0], batch_ids[-1])
-    named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
-    paths = tuple(f"{OFFSETS}/{batch}" for batch in batch_ids)
-    return BOOK.advise("repair", path=named).fill(Known(paths=paths))
 
 
 def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
@@ -167,29 +152,15 @@ def commit_planned(checkpoint: Checkpoint, query: str = "the query") -> Words:
     return BOOK.text("commit_planned", query=query)
 
 
-def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> Advice:
-    """For planned batches that no start comes back to."""
-    which = span("batch", lost[0], lost[-1])
-    return BOOK.advise("read_never_run" if checkpoint.commits.ids else "put_back_commits", which=which)
-
-
-def contradicting_setting(checkpoint: Checkpoint) -> str | None:
-    """The setting of stateful operators that offsets record several values of, if any."""
-    for name in (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS):
-        logs = checkpoint.offsets.records.values()
-        recorded = {log.metadata.conf.get(name) for log in logs if log.metadata is not None}
-        if len(recorded) > 1:
-            return name
-    return None
-
-
 def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
     """For the paths of folders of state that are missing; None leaves it to the diagnosis.
 
     No batch has all of its state, so a handoff has to be told after which one a new query continues. Without the
     schemas of an operator, which are in partition 0, no row of it is read.
     """
-    setting = contradicting_setting(checkpoint)
+    recorded = [log.metadata.conf for log in checkpoint.offsets.records.values() if log.metadata is not None]
+    of_operators = (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS)
+    setting = next((name for name in of_operators if len({conf.get(name) for conf in recorded}) > 1), None)
     newest = next((batch for batch in reversed(checkpoint.commits.ids) if checkpoint.offsets.readable(batch)), None)
     has_schemas: dict[str, bool] = {}
     for operator, store in checkpoint.stores():

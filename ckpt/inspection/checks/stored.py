@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt import settings
-from ckpt.advice import advise
+from ckpt.advice import Known, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.connectors import ConnectorOffset
@@ -30,7 +30,7 @@ from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
 from ckpt.restart.newer import find_unknown_settings, name_setting
-from ckpt.restart.remedies import can_rewind, repair_offsets, topic_switch_planned
+from ckpt.restart.remedies import can_rewind, topic_switch_planned
 from ckpt.restart.state_errors import load_failure
 from ckpt.texts import instant, span
 from ckpt.versions import Spark
@@ -213,8 +213,10 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
         if share_no_kind(checkpoint.offsets.records[earlier[-1]], checkpoint.offsets.records[later[0]]):
             continue  # they are of another query, as the forecast says
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
-        past = checkpoint.is_past(later[0]) or returned
-        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
+        past, paths = checkpoint.is_past(later[0]) or returned, tuple(f"{OFFSETS}/{batch}" for batch in later)
+        named = f"offsets/ of {span('batch', later[0], later[-1])}" if later[2:] else " and ".join(paths)
+        advice = BOOK.advise("repair", path=named).fill(Known(paths=paths))
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, paths[0], detail, advice, past)
 
 
 def _describe_files(batch_ids: list[int]) -> str:
