@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from os import PathLike, fspath
 from typing import Annotated, Any, NamedTuple
 
@@ -47,24 +46,16 @@ _NEVER = _TABLES | {"_temporary", ".hoodie"}  # folders that hold no checkpoint
 _FOLDERS_AT_ONCE = 32  # folders of a remote root that are listed side by side
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Discovered:
     """The folders below a root; paths are relative to it, ``""`` is the root itself."""
 
-    checkpoints: tuple[str, ...]  # sorted
-    superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
-    unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
-    points: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a query, by the newest of them
-
-
-@dataclass(slots=True)
-class _Search:
     root: Root
     all_versions: bool
     checkpoints: list[str] = field(default_factory=list)
-    superseded: int = 0
-    unlisted: list[tuple[str, str]] = field(default_factory=list)
-    points: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
+    unlisted: list[tuple[str, str]] = field(default_factory=list)  # folders that could not be listed, and why
+    points: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of a query, by the newest of them
 
     def list_folder(self, folder: str) -> Folder | None:
         """List one folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
@@ -117,7 +108,7 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
     A symbolic link is looked at and not followed further. In a Delta table, and in the output of a file sink, folders
     of partitions (``day=1``) are left out. Raises NotFound or StorageError where the root itself cannot be listed.
     """
-    search = _Search(root, all_versions)
+    search = Discovered(root, all_versions)
     level: list[tuple[str, bool]] = [("", False)]  # folders, and whether they are symbolic links
     below = 0
     with ThreadPoolExecutor(1 if root.local else _FOLDERS_AT_ONCE, thread_name_prefix="ckpt-discover") as pool:
@@ -130,8 +121,9 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
                 deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
-    unlisted = tuple(sorted(search.unlisted))
-    return Discovered(tuple(sorted(search.checkpoints)), search.superseded, unlisted, search.points)
+    search.checkpoints.sort()
+    search.unlisted.sort()
+    return search
 
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
@@ -228,11 +220,8 @@ def scan_all(
     storage_options = storage_options or {}
     places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
     request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, str(how), read_clock_ms())
-    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, how, watcher)
-    if resume is None:
-        return look(request, None)
-    with keep_unfinished(fspath(resume), request) as unfinished:
-        return look(unfinished.request, unfinished)
+    with keep_unfinished(None if resume is None else fspath(resume), request) as unfinished:
+        return _scan(storage_options, jobs or os.cpu_count() or 1, source_options, how, watcher, unfinished)
 
 
 def _scan(
@@ -241,11 +230,11 @@ def _scan(
     kafka_options: Mapping[str, str] | None,
     how: InspectOptions,
     watcher: Watcher | None,
-    request: ScanRequest,
-    unfinished: Unfinished | None,
+    unfinished: Unfinished,
 ) -> Scan:
+    request, before = unfinished.request, unfinished.rows
     scanned: list[ScannedRoot] = []
-    below: dict[str, tuple[str, ...]] = {}
+    below: dict[str, list[str]] = {}
     points: dict[str, tuple[str, ...]] = {}
     rows: dict[str, ScannedCheckpoint] = {}
     for uri in request.roots:
@@ -253,7 +242,7 @@ def _scan(
             storage = open_storage(uri, options)
             discovered = discover(storage, request.depth, all_versions=request.all_versions)
         except CkptError as error:
-            if unfinished is not None and any(root == uri for root, _ in unfinished.rows):
+            if any(root == uri for root, _ in before):
                 raise _stay(error, unfinished) from error
             scanned.append(ScannedRoot(uri, error=str(error)))
             continue
@@ -262,7 +251,6 @@ def _scan(
         points |= {storage.below(path).uri: kept for path, kept in discovered.points.items()}
         unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
         rows |= {row.path: row for row in unlisted}
-    before = unfinished.rows if unfinished else {}
     taken = [before[uri, path] for uri, paths in below.items() for path in paths if (uri, path) in before]
     rows |= {row.path: row for row in taken if row is not None}
     done, total = len(taken), sum(map(len, below.values()))
@@ -275,14 +263,12 @@ def _scan(
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-            if unfinished is not None:
-                unfinished.keep((uri, path), row)
-                unread = unread + 1 if row is not None and row.error is not None else 0
-                if unread and not unread % _AT_ONCE:
-                    _must_answer(uri, options, unfinished)
+            unfinished.keep((uri, path), row)
+            unread = unread + 1 if row is not None and row.error is not None else 0
+            if unfinished.path and unread and not unread % _AT_ONCE:
+                _must_answer(uri, options, unfinished)
     ordered = tuple(sorted((replace(row, points=points.get(path, ())) for path, row in rows.items()), key=_rank))
-    started_over = unfinished.started_over if unfinished else None
-    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), started_over)
+    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), unfinished.started_over)
 
 
 def _must_answer(uri: str, options: Mapping[str, str], unfinished: Unfinished) -> None:

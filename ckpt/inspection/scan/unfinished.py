@@ -56,24 +56,27 @@ class ScanRequest:
 class Unfinished:
     """A scan that is under way."""
 
-    path: str
     request: ScanRequest  # that of the scan that was interrupted, if one was
-    rows: Mapping[Key, ScannedCheckpoint | None] = field(repr=False)  # of before; None: it had not changed
-    started_over: str | None  # why the rows that the file had cannot be used, if it had some
-    _file: BinaryIO = field(repr=False)
+    path: str = ""  # empty: nothing is kept
+    rows: Mapping[Key, ScannedCheckpoint | None] = field(default_factory=dict)  # of before; None: it had not changed
+    started_over: str | None = None  # why the rows that the file had cannot be used, if it had some
+    _file: BinaryIO | None = None
 
     def keep(self, key: Key, row: ScannedCheckpoint | None) -> None:
         """Write the row of a checkpoint; one that could not be looked at is tried again. Raises CkptError."""
-        if row is None or row.error is None:
+        if self._file is not None and (row is None or row.error is None):
             _write_line(self._file, self.path, [*key, None if row is None else asdict(row)])
 
 
 @contextmanager
-def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
-    """Open the file of a scan, and remove it where nothing is raised inside.
+def keep_unfinished(path: str | None, request: ScanRequest) -> Iterator[Unfinished]:
+    """Open the file of a scan, if there is to be one, and remove it where nothing is raised inside.
 
     Raises UsageError where it is another file; CkptError where it cannot be written, or another scan is writing it.
     """
+    if path is None:
+        yield Unfinished(request)
+        return
     file = _open(path)
     try:
         _lock(file, path)
@@ -82,7 +85,7 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
             file.seek(0)
             file.truncate()
             _write_line(file, path, asdict(request))
-        yield Unfinished(path, earlier or request, rows, why, file)
+        yield Unfinished(earlier or request, path, rows, why, file)
         with suppress(FileNotFoundError):
             os.unlink(path)
     finally:
