@@ -215,51 +215,35 @@ def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, .
 
 def _list_unseen(
     checkpoint: Checkpoint, start: PlannedStart, changed: str | None, live: Sequence[LiveSource] | None
-) -> list[str | Words]:
-    unseen: list[str | Words] = []
-    age = activity.measure_age_s(checkpoint.listing)
+) -> Iterator[str | Words]:
+    age, state, verify = activity.measure_age_s(checkpoint.listing), checkpoint.state, call("state_verify")
     if changed is None and age is not None and age < _RECENT_S:
-        unseen.append(
+        yield (
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was reading: a driver that "
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        unseen.append(
-            words(
-                "whether this query has run before: if no batch is planned, {must_exist} holds the start",
-                must_exist=Option("must_exist"),
-            )
-        )
+        unasked = "whether this query has run before: if no batch is planned, {must_exist} holds the start"
+        yield words(unasked, must_exist=Option("must_exist"))
     if checkpoint.offsets.latest is None and live is not None:
-        unseen.append("current offsets of the sources: no batch is planned, so no file shows what the query reads")
-    if checkpoint.state is not None and checkpoint.state.not_read:
-        unseen.append(
-            words(
-                "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)",
-                bytes=size(checkpoint.state.not_read.bytes),
-                verify=call("state_verify"),
-            )
-        )
-    elif checkpoint.state is not None and checkpoint.state.every_byte is None:
-        unseen.append(
-            words("rows of the state: they were not decoded ({verify} does that)", verify=call("state_verify"))
-        )
+        yield "current offsets of the sources: no batch is planned, so no file shows what the query reads"
+    if state is not None and state.not_read:
+        unread = "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)"
+        yield words(unread, bytes=size(state.not_read.bytes), verify=verify)
+    elif state is not None and state.every_byte is None:
+        yield words("rows of the state: they were not decoded ({verify} does that)", verify=verify)
     if start.query is not None and start.query.operators:
-        unseen.append(_NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN)
-    return unseen
+        yield _NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN
 
 
-def _list_unknown(inspection: Inspection) -> list[str]:
+def _list_unknown(inspection: Inspection) -> Iterator[str]:
     """List what was asked about and is still not known."""
-    sources = [
-        f"current offsets of source {source.live.index}: {source.said}"
-        for source in inspection.live
-        if source.outcome is SourceOutcome.UNKNOWN and source.said
-    ]
+    for source in inspection.live:
+        if source.outcome is SourceOutcome.UNKNOWN and source.said:
+            yield f"current offsets of source {source.live.index}: {source.said}"
     sink = inspection.sink
-    if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.keeps_no_ids:
-        return sources
-    return [*sources, f"batches in the sink: {sink.said}"]
+    if sink is not None and sink.outcome is SinkOutcome.UNKNOWN and not sink.log.keeps_no_ids:
+        yield f"batches in the sink: {sink.said}"
 
 
 def find_changed_file(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:

@@ -23,15 +23,15 @@ def find_passing_place(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find that the checkpoint is, or was written, in a place that ends with the run, the container or the machine."""
     recorded = ((f"{STATE}/{operator.id}", path) for operator in checkpoint.operators for path in operator.schema_paths)
     for path, location in (("", checkpoint.uri), *recorded):
-        where = location if not path else f"it was written in {location}"
+        where = f"it was written in {location}" if path else location
         if made := _TEMPORARY.match(location):
             detail = f"{where if path else made[1]}: Spark made it for one run because checkpointLocation was not set"
-            yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
-            return
-        if kept := _PASSING.match(location):
-            detail = f"{where if path else checkpoint.uri}: {kept[1]} disappears with the container or the machine"
-            yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
-            return
+        elif kept := _PASSING.match(location):
+            detail = f"{where}: {kept[1]} disappears with the container or the machine"
+        else:
+            continue
+        yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
+        return
 
 
 def find_other_hosts(checkpoint: Checkpoint) -> Iterator[Finding]:

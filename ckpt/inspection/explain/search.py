@@ -111,11 +111,11 @@ class Search:
         narrowest: dict[str, int] = {}
         for hit in self.hits.values():
             narrowest[hit.line] = min(hit.breadth, narrowest.get(hit.line, hit.breadth))
-        hits = (hit for hit in self.hits.values() if hit.breadth == narrowest[hit.line])
+        in_order = (self.hits[error.id] for error in known_texts() if error.id in self.hits)
+        hits = (hit for hit in in_order if hit.breadth == narrowest[hit.line])
         if self.query in self.queries:
             hits = (hit for hit in hits if not hit.other)
-        order = _order_errors()
-        return sorted(hits, key=lambda hit: (hit.key, order[hit.error.id]))
+        return sorted(hits, key=lambda hit: hit.key)
 
     def _search_line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[_Mark]) -> None:
         stripped = line.lstrip()
@@ -139,16 +139,14 @@ class Search:
             self._traceback = self._traceback or _TRACEBACK in line
         if any(word in line for word in _ENDED):
             self._ended = True
-            self._note_queries(_QUERY.findall(line))
+            ids = _QUERY.findall(line)
+            if self.query in ids or len(self.queries) < _QUERIES:
+                self.queries.update(ids)
+                self._ends.update(ids)
         if (named or "[" in line) and _THROWN.search(line):
             self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
             self._note_errors(line, wanted)
-
-    def _note_queries(self, ids: list[str]) -> None:
-        if self.query in ids or len(self.queries) < _QUERIES:
-            self.queries.update(ids)
-            self._ends.update(ids)
 
     def _note_errors(self, line: str, wanted: Iterable[_Mark]) -> None:
         """Note the errors that a line names; for a class, or words with a frame beside them, no stack is needed."""
@@ -222,11 +220,6 @@ def _list_anchors(*, findings: bool) -> dict[str, list[_Mark]]:
         for phrase in error.phrases:
             anchored.setdefault(phrase.anchor, []).append((error, phrase))
     return anchored
-
-
-@cache
-def _order_errors() -> dict[str, int]:
-    return {error.id: number for number, error in enumerate(known_texts())}
 
 
 @cache
