@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Advice, Do, Hole, Known, Words, advise, do, words
+from ckpt.advice import Advice, Hole, Known, Words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
@@ -19,6 +19,7 @@ from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, NotRead, Unneeded
+from ckpt.restart.book import BOOK
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
@@ -29,14 +30,7 @@ from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
-
-_ASK_AGAIN = advise(
-    do(
-        Do.FIND_OUT,
-        words('ask again once the parts "not reached" can be reached; the checkpoint itself needs no repair'),
-        rows=NO_ROWS,
-    )
-)
+OF_NO_STATE = (NO_STATE_FOLDER, STATE_SEEMS_LOST)  # findings that say nothing of a query known to keep no state
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +214,7 @@ class Inspection(Value):
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return by_diagnosis[EMPTY].advice or Advice()
-        return _ASK_AGAIN if self.unreached else Advice()
+        return BOOK.advise("ask_again") if self.unreached else Advice()
 
     @property
     def to_repair(self) -> bool:
@@ -314,7 +308,7 @@ def judge(
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
             cause="" if cause is None else cause.words,
-            state_unseen=any(j.finding.diagnosis in (NO_STATE_FOLDER, STATE_SEEMS_LOST) for j in judged),
+            state_unseen=any(j.finding.diagnosis in OF_NO_STATE for j in judged),
             not_read=checkpoint.state is not None and bool(checkpoint.state.not_read),
         ),
         judged,
@@ -388,8 +382,7 @@ def _rate_findings(
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         judged.append(RatedFinding(finding, severity, here[finding.diagnosis.code], key in shown))
-    judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
-    return tuple(judged)
+    return tuple(sorted(judged, key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.code)))
 
 
 def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None, files: Mapping[Hole, str] | None = None) -> Known:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from ckpt import settings
-from ckpt.advice import Do, Hole, Option, Setting, Words, advise, call, do, words
+from ckpt.advice import Hole, Option, Setting, Words, call, words
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.text import quoted
@@ -14,25 +14,24 @@ from ckpt.inspection import activity
 from ckpt.inspection.bugs import find_bugs
 from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
-from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
+from ckpt.inspection.inspection import OF_NO_STATE, Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.query.compare_checkpoint import QueryComparison, SparkAnswer, compare_query
 from ckpt.query.description import NOT_DESCRIBED, QueryDescription
 from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Asked, Finding, Severity
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
 from ckpt.storage.locations import is_of_one_host
 from ckpt.texts import size
 from ckpt.values import Value
-from ckpt.versions import Spark
+from ckpt.versions import NEWEST, Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
-_OF_NO_STATE = (diagnoses.state.NO_STATE_FOLDER, diagnoses.state.STATE_SEEMS_LOST)
-"""Findings that say nothing of a query that is known to keep no state."""
 _NOT_IN_A_CHECKPOINT = words(
     "a checkpoint does not record window lengths, session gaps, the watermark delay, the output mode, filters, the "
     "aggregated columns, the type of a join, or user code: changes to these are not seen ({from_query}: the "
@@ -130,7 +129,7 @@ def judge_start(
     if start.query and not checkpoint.links_out:
         compared = compare_query(start.query, checkpoint, spark or start.query.spark, start.old, start.answer)
     if start.query and start.query.operators == ():
-        evidence = replace(evidence, findings=tuple(f for f in evidence.findings if f.diagnosis not in _OF_NO_STATE))
+        evidence = replace(evidence, findings=tuple(f for f in evidence.findings if f.diagnosis not in OF_NO_STATE))
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was reading"
@@ -155,7 +154,7 @@ def judge_start(
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings, files)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
-    newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
+    newest = spark or max(counted, key=lambda version: version.rank, default=NEWEST)
     return Readiness(
         inspection,
         _holds(inspection, start),
@@ -188,11 +187,11 @@ def _compare_state_format(
     if value == needed or (value is None and needed == "1"):
         return
     diagnosis, why = diagnoses.starting.WRONG_SETTING, f"; the session has {name}={value}"
-    start = do(Do.START, words("Start the query with {setting}.", setting=Setting(f"{name}={needed}")))
     if value is None:
         diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
     detail = f"the state has checkpoint format {needed}{why}"
-    yield Finding(diagnosis, "state", detail, advise(start))
+    advice = BOOK.advise("start_with", setting=Setting(f"{name}={needed}"))
+    yield Finding(diagnosis, "state", detail, advice)
 
 
 def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[Finding]:

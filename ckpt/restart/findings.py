@@ -66,11 +66,6 @@ class Diagnosis(Record):
         return None if self.texts else _read_texts(self.code)[2]
 
     @property
-    def in_general(self) -> tuple[str, str]:
-        """Meaning and advice where no checkpoint is at hand: CHECKPOINT stands for its path."""
-        return str(self.meaning), str(self.advice or "Nothing needs to be done.")
-
-    @property
     def remedy(self) -> str | None:
         """The advice as text."""
         return None if self.advice is None else str(self.advice)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from ckpt.advice import Code, Do, advise, do, words
+from ckpt.advice import Code
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.live.sink.records import SinkKind, SinkLog
 from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
 from ckpt.texts import quote_word
 
@@ -19,20 +20,9 @@ def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
         yield Finding(diagnoses.modes.SUPERSEDED, "", f"runs use version {flow.live}")
     elif flow.before is not None and checkpoint.commits.latest is None:
         detail = f"no batch is committed in version {flow.version}, but version {flow.before} has batches"
-        table = quote_word(flow.flow.refreshed or "TABLE")
-        refresh = words(
-            "If the table was meant to be refreshed in full, run {run}: it empties the table, and "
-            "rereads everything that the sources still have.",
-            run=Code(f"spark-pipelines run --full-refresh {table}"),
-        )
-        rename = words(
-            "If the table has its rows, rename each of these folders before any other run, to a name "
-            "that is not a number, such as {unused}: {folders}. The flow then continues in version {before}.",
-            unused=f"{flow.version}.unused",
-            folders=", ".join(flow.above),
-            before=flow.before,
-        )
-        advice = advise(do(Do.CHANGE, refresh).or_(do(Do.CHANGE, rename)))
+        run = Code(f"spark-pipelines run --full-refresh {quote_word(flow.flow.refreshed or 'TABLE')}")
+        named = {"unused": f"{flow.version}.unused", "folders": ", ".join(flow.above), "before": flow.before}
+        advice = BOOK.advise("version_without_batches", run=run, **named)
         yield Finding(diagnoses.modes.UNFINISHED_VERSION, "", detail, advice)
 
 

@@ -20,14 +20,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
-from ckpt.inspection.scan.unfinished import (
-    ScanRequest,
-    Unfinished,
-    find_folder,
-    keep_unfinished,
-    name_store,
-    read_clock_ms,
-)
+from ckpt.inspection.scan.unfinished import ScanRequest, Unfinished, keep_unfinished, read_clock_ms
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import SERVERS, translate_options
 from ckpt.model import Location
@@ -36,6 +29,7 @@ from ckpt.restart.findings import Severity
 from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.locations import is_in_memory
 from ckpt.storage.remote import share_requests
+from ckpt.texts import mask_secrets
 from ckpt.values import Value
 from ckpt.versions import __version__
 
@@ -43,6 +37,7 @@ _AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TABLES = frozenset(("_delta_log", "_spark_metadata"))  # a Delta table, the output of a file sink
 _NEVER = _TABLES | {"_temporary", ".hoodie"}  # folders that hold no checkpoint
+_NAME_A_STORE = ("endpoint", "authority", "account_name", "host")  # options of a storage, not who asks it
 _FOLDERS_AT_ONCE = 32  # folders of a remote root that are listed side by side
 
 
@@ -218,8 +213,12 @@ def scan_all(
     uris = tuple(dict.fromkeys(fspath(root) for root in locations))
     brokers = (source_options or {}).get(SERVERS)
     storage_options = storage_options or {}
-    places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
-    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, str(how), read_clock_ms())
+    relative = any("://" not in uri and not os.path.isabs(uri) for uri in uris)
+    folder = os.getcwd() if resume is not None and relative else None
+    stores = (name for name in sorted(storage_options) if any(part in name for part in _NAME_A_STORE))
+    store = tuple(mask_secrets(f"{name}={storage_options[name]}") for name in stores)
+    asked = folder, store, depth, all_versions, brokers, since, str(how)
+    request = ScanRequest(__version__, uris, *asked, began_ms=read_clock_ms())
     with keep_unfinished(None if resume is None else fspath(resume), request) as unfinished:
         return _scan(storage_options, jobs or os.cpu_count() or 1, source_options, how, watcher, unfinished)
 

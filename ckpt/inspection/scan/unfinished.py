@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.scan.rows import ScannedCheckpoint
-from ckpt.texts import instant, mask_secrets
+from ckpt.texts import instant
 from ckpt.values import parse_record
 
 _LONGEST_MS = 86_400_000  # a day: rows of before that would be shown as if they were of now
@@ -171,17 +171,6 @@ def _write_line(file: BinaryIO, path: str, value: object) -> None:
         file.flush()
     except OSError as error:
         raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error
-
-
-def find_folder(roots: Iterable[str]) -> str | None:
-    """The folder from which relative local roots start; None where all roots are URIs or start at the top."""
-    return os.getcwd() if any("://" not in root and not os.path.isabs(root) for root in roots) else None
-
-
-def name_store(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the options of a storage those that say where it is, and not who asks."""
-    places = ("endpoint", "authority", "account_name", "host")
-    return tuple(mask_secrets(f"{name}={options[name]}") for name in sorted(options) if any(p in name for p in places))
 
 
 def read_clock_ms() -> int:
