@@ -8,11 +8,12 @@ from typing import Annotated
 from ckpt import settings
 from ckpt.advice import Hole, Option, Setting, Words, call, words
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.state.chains import is_known_provider
+from ckpt.formats.names import parse_java_int
 from ckpt.formats.text import quoted
 from ckpt.inspection import activity
 from ckpt.inspection.bugs import find_bugs
-from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
 from ckpt.inspection.inspection import OF_NO_STATE, Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.live.outlook import SourceOutcome
@@ -23,6 +24,7 @@ from ckpt.query.description import NOT_DESCRIBED, QueryDescription
 from ckpt.restart import diagnoses
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Asked, Finding, Severity
+from ckpt.restart.own_triggers import OPERATORS, REFUSED_SOURCES
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
 from ckpt.storage.locations import is_of_one_host
@@ -37,6 +39,10 @@ _NOT_IN_A_CHECKPOINT = words(
     "aggregated columns, the type of a join, or user code: changes to these are not seen ({from_query}: the "
     "description of the query that wrote it)",
     from_query=Option("from_query"),
+)
+_UNSEEN_IN_REAL_TIME = (
+    "the sink, which must be Kafka, foreach or the console; the interval, at least 5 seconds; and whether Spark has a "
+    "slot for each source partition and each shuffle partition at once, as real-time mode needs"
 )
 _NOT_IN_A_PLAN = f"{NOT_DESCRIBED}: changes to these are not seen"
 
@@ -152,18 +158,21 @@ def judge_start(
     named = {Hole.QUERY: start.query_file, Hole.OLD_QUERY: start.old_file}
     files = {hole: file for hole, file in named.items() if file is not None}
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings, files)
+    failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
+    stops = {finding.key for forecast in failing for finding in forecast.because}
+    holds = (f for f in inspection.findings if f.severity is Severity.ERROR or f.finding.key in stops)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
     newest = spark or max(counted, key=lambda version: version.rank, default=NEWEST)
     return Readiness(
         inspection,
-        _holds(inspection, start),
+        tuple(holds),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
         (
             *evidence.unknown,
             *_list_unseen(checkpoint, start, changed, live),
-            *((UNSEEN, *list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
+            *((_UNSEEN_IN_REAL_TIME, *_list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
             *_list_unknown(inspection),
             *compared.unknown,
         ),
@@ -204,12 +213,52 @@ def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[F
         yield Finding(diagnoses.modes.PROVIDER_OF_SESSION, "", detail)
 
 
-def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:
-    failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
-    stops = {finding.key for forecast in failing for finding in forecast.because}
-    return tuple(
-        rated for rated in inspection.findings if rated.severity is Severity.ERROR or rated.finding.key in stops
-    )
+def compare_real_time(
+    query: QueryDescription | None, session: Mapping[str, str], versions: Sequence[Spark]
+) -> Iterator[Finding]:
+    """Find settings of the session, and parts of the query, that real-time mode refuses before it writes anything."""
+    reasons = [*_list_reasons(query, session, versions)]
+    if reasons:
+        yield Finding(diagnoses.modes.NOT_FOR_REAL_TIME, "", "; ".join(reasons))
+
+
+def _list_reasons(
+    query: QueryDescription | None, session: Mapping[str, str], versions: Sequence[Spark]
+) -> Iterator[str]:
+    """``RealTimeStreamExecution``, ``STREAMING_REAL_TIME_MODE``; measured (``tests/restart/realtime``)."""
+    keeps_state = any(version.rules.real_time_state for version in versions)
+    if keeps_state:
+        yield from _compare_settings(session)
+    if query is None:
+        return
+    if query.output_mode.lower() != "update":
+        yield f"its output mode is {query.output_mode}, but real-time mode needs update"
+    for index, source in enumerate(query.sources):
+        if source.kind in REFUSED_SOURCES:
+            yield f"source {index} is {source.kind}, but real-time mode reads only Kafka"
+        for option in source.limits if source.kind == SourceType.KAFKA else ():
+            yield f"source {index} has the option {option}"
+    for operator in query.operators or ():
+        if operator.name not in OPERATORS or not keeps_state:
+            yield f"it has the operator {operator.name}"
+
+
+def _compare_settings(session: Mapping[str, str]) -> Iterator[str]:
+    """Spark compares settings that the session has itself, not their defaults."""
+    provider = session.get(settings.PROVIDER_CLASS)
+    if provider not in (None, settings.ROCKSDB_PROVIDER):
+        yield f"the session sets {settings.PROVIDER_CLASS}, but not to RocksDB"
+    version = session.get(settings.CHECKPOINT_FORMAT)
+    number = None if version is None else parse_java_int(version.strip())
+    if number is not None and number < 2:
+        yield f"the session sets {settings.CHECKPOINT_FORMAT}={number}, below 2"
+
+
+def _list_untried(query: QueryDescription | None) -> Iterator[str]:
+    """List the sources that real-time mode may not read: no Spark was asked."""
+    for index, source in enumerate(query.sources if query is not None else ()):
+        if source.kind != SourceType.KAFKA and source.kind not in REFUSED_SOURCES:
+            yield f"real-time mode was not tried with source {index}, {source.kind}"
 
 
 def _list_unseen(

@@ -65,12 +65,6 @@ class Discovered:
             self.unlisted.append((folder, str(error)))
         return None
 
-    def find_versions(self, folder: str, level: Folder) -> tuple[str, ...]:
-        """List the versions of a flow of a declarative pipeline; none for any other folder."""
-        parsed = parse_flow(self.root.below(folder).uri)
-        names = (*level.files, *level.folders)  # a run takes a file for a version too, and fails
-        return sort_versions(names) if parsed is not None and parsed[1] is None else ()
-
     def note_points(self, folder: str, level: Folder) -> frozenset[str]:
         """Note the newest point of each query for all of them; return the names that need no look."""
         points, unfinished = list_points(self.root.below(folder), level)
@@ -81,7 +75,9 @@ class Discovered:
 
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
-        if versions := self.find_versions(folder, level):
+        flow = parse_flow(self.root.below(folder).uri)
+        names = (*level.files, *level.folders)  # a run takes a file for a version too, and fails
+        if flow is not None and flow[1] is None and (versions := sort_versions(names)):
             live = versions if self.all_versions else versions[-1:]
             self.superseded += len(versions) - len(live)
             self.checkpoints += [f"{folder}/{name}".lstrip("/") for name in live]
