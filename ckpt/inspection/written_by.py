@@ -57,7 +57,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     evidence = sorted(what for what, version in proofs.items() if version == at_least)
     if at_least is not None and at_most is not None and MINORS.index(at_most) < MINORS.index(at_least):
         at_most = None  # a preview of the next version, or older batches are of a newer one
-    return WrittenBy(at_least, at_most, tuple(evidence), newer=find_newer(checkpoint))
+    return WrittenBy(at_least, at_most, tuple(evidence), newer=tuple(find_newer(checkpoint)))
 
 
 def _find_databricks(checkpoint: Checkpoint) -> WrittenBy | None:

@@ -55,11 +55,6 @@ class Hit:
     foreign: bool = False  # its stack has code of Spark or of another program; none of it was named
 
     @property
-    def record(self) -> int:
-        """The number of its record."""
-        return -self.key[5]
-
-    @property
     def breadth(self) -> int:
         """0 for an error with one cause, 1 for one with several, 2 for one whose cause is in the text below it."""
         return self.error.broad + self.error.wraps
@@ -85,7 +80,7 @@ class Search:
     _ends: set[str] = field(default_factory=set)  # the queries whose end the record tells
     _pending: list[Hit] = field(default_factory=list)  # their stacks are still to come
     _innermost: str = ""  # of the record
-    _kept: bool = False  # the record has a known error
+    _kept: list[Hit] = field(default_factory=list)  # whose nearest line to the cause is in the record
     _traceback: bool = False  # the next line that is not indented ends a traceback of Python
 
     def add(self, lines: list[str]) -> None:
@@ -178,10 +173,9 @@ class Search:
 
     def _end_record(self) -> None:
         self._close()
-        for hit in self.hits.values() if self._kept else ():
-            if hit.record == self._record:
-                hit.innermost = self._innermost
-        self._innermost, self._traceback, self._kept = "", False, False
+        for hit in self._kept:
+            hit.innermost = self._innermost
+        self._innermost, self._traceback, self._kept = "", False, []
 
     def _add_frame(self, line: str) -> None:
         for pending in list(self._pending):
@@ -198,14 +192,14 @@ class Search:
         self._pending.clear()
 
     def _keep(self, pending: Hit) -> None:
-        self._kept = True
         known = self.hits.setdefault(pending.error.id, pending)
-        if known is pending:
-            return
-        known.times += 1
-        known.other = known.other and pending.other
-        if pending.key < known.key:
+        if known is not pending:
+            known.times += 1
+            known.other = known.other and pending.other
+            if pending.key >= known.key:
+                return
             known.key, known.line = pending.key, pending.line
+        self._kept.append(known)
 
 
 def _is_in(line: str, frames: tuple[str, ...]) -> bool:

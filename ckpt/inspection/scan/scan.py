@@ -135,6 +135,8 @@ class InspectOptions(NamedTuple):
 
     prepare: Prepare = read_loaded
     spark: tuple[str, ...] = ()
+    storage_options: Mapping[str, str] = {}
+    kafka_options: Mapping[str, str] | None = None  # for every Kafka source: without them no source is asked
 
     def __str__(self) -> str:
         return " ".join((self.prepare.__name__, *self.spark))
@@ -215,18 +217,12 @@ def scan_all(
     store = tuple(mask_secrets(f"{name}={storage_options[name]}") for name in stores)
     asked = folder, store, depth, all_versions, brokers, since, str(how)
     request = ScanRequest(__version__, uris, *asked, began_ms=read_clock_ms())
+    how = how._replace(storage_options=dict(storage_options), kafka_options=source_options and dict(source_options))
     with keep_unfinished(None if resume is None else fspath(resume), request) as unfinished:
-        return _scan(storage_options, jobs or os.cpu_count() or 1, source_options, how, watcher, unfinished)
+        return _scan(how, jobs or os.cpu_count() or 1, watcher, unfinished)
 
 
-def _scan(
-    options: Mapping[str, str],
-    jobs: int,
-    kafka_options: Mapping[str, str] | None,
-    how: InspectOptions,
-    watcher: Watcher | None,
-    unfinished: Unfinished,
-) -> Scan:
+def _scan(how: InspectOptions, jobs: int, watcher: Watcher | None, unfinished: Unfinished) -> Scan:
     request, before = unfinished.request, unfinished.rows
     scanned: list[ScannedRoot] = []
     below: dict[str, list[str]] = {}
@@ -234,7 +230,7 @@ def _scan(
     rows: dict[str, ScannedCheckpoint] = {}
     for uri in request.roots:
         try:
-            storage = open_storage(uri, options)
+            storage = open_storage(uri, how.storage_options)
             discovered = discover(storage, request.depth, all_versions=request.all_versions)
         except CkptError as error:
             if any(root == uri for root, _ in before):
@@ -252,7 +248,7 @@ def _scan(
     for uri, paths in below.items():
         left = [path for path in paths if (uri, path) not in before]
         unread = 0
-        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options, how):
+        for path, row in _look(uri, left, jobs, request.changed_since_ms, how):
             done += 1
             if watcher is not None:
                 watcher(done, total)
@@ -261,7 +257,7 @@ def _scan(
             unfinished.keep((uri, path), row)
             unread = unread + 1 if row is not None and row.error is not None else 0
             if unfinished.path and unread and not unread % _AT_ONCE:
-                _must_answer(uri, options, unfinished)
+                _must_answer(uri, how.storage_options, unfinished)
     ordered = tuple(sorted((replace(row, points=points.get(path, ())) for path, row in rows.items()), key=_rank))
     return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), unfinished.started_over)
 
@@ -297,32 +293,22 @@ def _stay(error: CkptError, unfinished: Unfinished) -> StorageError:
 
 
 def _look(
-    uri: str,
-    options: Mapping[str, str],
-    paths: Sequence[str],
-    jobs: int,
-    since_ms: int | None,
-    reader: Mapping[str, str] | None,
-    how: InspectOptions,
+    uri: str, paths: Sequence[str], jobs: int, since_ms: int | None, how: InspectOptions
 ) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
-    """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
-
-    ``reader`` are options for every Kafka source: without them no source is asked.
-    """
-    local = open_storage(uri, options).local
+    """Make the row of each checkpoint below a root, as they are done; None for one without a change since then."""
+    local = open_storage(uri, how.storage_options).local
     count = min(jobs if local else min(jobs, _MOST_REMOTE), len(paths) // _WORTH_A_PROCESS)
     count = max(count, 1) if not is_in_memory(uri) else 1
     size = 1 if local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    shared = uri, dict(options), since_ms, reader and dict(reader), how, count
-    yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
+    yield from (row for _, row in Processes(count).run(make_looker, (uri, since_ms, how, count), tasks))
 
 
 def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, ScannedCheckpoint | None]]]:
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
-    uri, options, since_ms, reader, how, processes = shared
+    uri, since_ms, how, processes = shared
     share_requests(processes if processes == 1 else processes + 1)  # whoever lists has its connections too
-    root = open_storage(uri, options)
+    root = open_storage(uri, how.storage_options)
 
     def make(path: str) -> ScannedCheckpoint | None:
         storage = root.below(path)
@@ -331,7 +317,7 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
                 return None
         except CkptError as error:
             return make_unreadable_row(storage.uri, str(error))
-        return _inspect_one(storage, options, reader, how)[0]
+        return _inspect_one(storage, how)[0]
 
     def do(paths: Sequence[str]) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
         if len(paths) < 2:
@@ -343,10 +329,9 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
     return do
 
 
-def _inspect_one(
-    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None, how: InspectOptions
-) -> tuple[ScannedCheckpoint, Inspection | None]:
+def _inspect_one(storage: Storage, how: InspectOptions) -> tuple[ScannedCheckpoint, Inspection | None]:
     """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
+    options, reader = how.storage_options, how.kafka_options
     try:
         how.prepare(storage, options)
         checkpoint = look_beside(read_checkpoint(storage, look_only=True), options)
@@ -377,12 +362,12 @@ def present_worst(
     An inspection may be large, so that it is presented at once and not kept.
     """
     rows, texts, length = list(scan.checkpoints), dict[str, str](), 0
+    how = how._replace(storage_options=storage_options or {}, kafka_options=kafka_options)
 
     def look(row: ScannedCheckpoint) -> tuple[ScannedCheckpoint, str | None]:
         if row.error is not None:
             return row, None
-        options = storage_options or {}
-        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options, how)
+        again, inspection = _inspect_one(open_storage(row.path, how.storage_options), how)
         return replace(again, points=row.points), None if inspection is None else present(inspection)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:
