@@ -10,8 +10,14 @@ from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.inspection.bugs import find_bugs
-from ckpt.inspection.checks.pipeline import find_shared_table
-from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
+from ckpt.inspection.checks.sink import (
+    SinkOutcome,
+    SinkOutlook,
+    add_query_id,
+    find_noop_start,
+    find_shared_table,
+    foresee_sink,
+)
 from ckpt.inspection.checks.stored import check
 from ckpt.inspection.verdict import IF_STATELESS, verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
@@ -175,12 +181,11 @@ class Inspection(Value):
     @property
     def unreached(self) -> tuple[str, ...]:
         """Reasons why the sink or a source could not be asked, one line each; none: everything was looked at."""
-        sinks = [self.sink] if self.sink is not None and self.sink.outcome is SinkOutcome.UNREACHED else []
         sources = (source for source in self.live if source.live.unreached is not None)
-        return (
-            *(f"sink {sink.said}" for sink in sinks),
-            *(f"source {source.live.index} {source.said}" for source in sources),
-        )
+        texts = [f"source {source.live.index} {source.said}" for source in sources]
+        if self.sink is not None and self.sink.outcome is SinkOutcome.UNREACHED:
+            texts.insert(0, f"sink {self.sink.said}")
+        return tuple(texts)
 
     @property
     def not_asked(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ckpt.advice import Advice
+from ckpt.advice import Advice, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.sources import registry
@@ -202,7 +202,10 @@ _KAFKA_BACK = (
 def _explain_return(
     latest: int | None, index: int, begin: registry.Offset | None, moved: Advance, *, alone: bool
 ) -> tuple[str, Advice | None]:
-    """Say where a source that went backwards is now, and what helps, as far as it shows."""
+    """Say where a source that went backwards is now, and what helps, as far as it shows.
+
+    A start that finds rows of Kafka gone fails, and has written the offsets that are there now (on 3.5 to 4.3).
+    """
     if isinstance(begin, ConnectorOffset):
         return f": {moved.went_back[0]}", BOOK.advise("connector_went_back")
     if not moved.recreated or not isinstance(begin, KafkaOffset):
@@ -213,7 +216,10 @@ def _explain_return(
     for (topic, partition), offset in begin.partitions.items():
         new = moved.recreated.get(topic)
         beginning.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
-    advice = remedies.topic_recreated(latest, index, beginning, alone=alone)
+    to = json.dumps(beginning, separators=(",", ":"))
+    skip, start_there = BOOK.advise("topic_recreated", latest=latest, source=index, to=to).steps
+    of_others = () if alone else BOOK.advise("other_sources", latest=latest).steps
+    advice = advise(skip, *of_others, start_there)  # to start there is refused before the skip
     return f": {first}{others}; {_KAFKA_BACK.format(latest)}", advice
 
 

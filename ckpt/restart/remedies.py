@@ -4,8 +4,7 @@ What ``ckpt repair`` can plan is left to it: it knows every fix, what each costs
 together.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -19,7 +18,7 @@ from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sidecars import shown_name, sidecar
-from ckpt.model import Fault, Json, Unreadable
+from ckpt.model import Fault, Unreadable
 from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Finding, Severity
 from ckpt.storage.locations import is_of_one_host, local_path
@@ -111,19 +110,6 @@ def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
     source, target = (quote_path(f"{here.rstrip('/')}/{path}") for path in (other, lost))
     way = "renamed_and_gzipped" if other.endswith(GZIPPED) else "renamed_here"
     return replace(finding, detail=detail, advice=BOOK.advise(way, **parts, source=source, target=target))
-
-
-def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> Advice:
-    """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
-
-    A start that finds them gone fails, and has written the offsets that are there now (measured on 3.5 to 4.3).
-    ``beginning`` has the offsets at which the new topic begins, and other topics go on; ``alone`` says that the query
-    has no other source.
-    """
-    to = json.dumps(beginning, separators=(",", ":"))
-    skip, begin = BOOK.advise("topic_recreated", latest=latest, source=source, to=to).steps
-    others = () if alone else BOOK.advise("other_sources", latest=latest).steps
-    return advise(skip, *others, begin)  # to begin is refused before the skip
 
 
 def can_rewind(checkpoint: Checkpoint, batch: int) -> bool:

@@ -515,3 +515,13 @@ def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterato
         yield Finding(diagnoses.sinks.FIRST_START_UNREADABLE, FIRST_START, detail)
     elif mark == due:
         yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")
+
+
+def find_shared_table(checkpoint: Checkpoint, sink: SinkLog | None) -> Iterator[Finding]:
+    """Find that several flows write one table: a warning where that is one of files, a note where nobody looked."""
+    flow = checkpoint.flow
+    if flow is None or not flow.siblings or (sink is not None and sink.kind != SinkKind.FILE):
+        return
+    names = ", ".join((flow.flow.name, *flow.siblings))
+    detail = f"{flow.flow.table} has the flows {names}"
+    yield Finding(diagnoses.modes.SHARED_TABLE, "", detail, minor=sink is None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt import settings
-from ckpt.advice import Known, advise
+from ckpt.advice import Code, Known, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.connectors import ConnectorOffset
@@ -22,7 +22,6 @@ from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.sidecars import sidecar
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
-from ckpt.inspection.checks.pipeline import find_versions
 from ckpt.inspection.checks.sink_times import CLOCKS_APART_MS
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
@@ -32,7 +31,7 @@ from ckpt.restart.newer import find_unknown_settings, name_setting
 from ckpt.restart.remedies import can_rewind, topic_switch_planned
 from ckpt.restart.state_errors import load_failure
 from ckpt.storage.locations import is_of_one_host
-from ckpt.texts import instant, span
+from ckpt.texts import instant, quote_word, span
 from ckpt.versions import Spark
 
 _MAX_FILE_AGE_MS = 7 * 86_400_000  # the default of the option maxFileAge
@@ -270,6 +269,21 @@ def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
         yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files have unique ids")
+
+
+def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find a version that no run uses, and one that runs begin with though an earlier one has batches."""
+    flow = checkpoint.flow
+    if flow is None:
+        return
+    if flow.superseded:
+        yield Finding(diagnoses.modes.SUPERSEDED, "", f"runs use version {flow.live}")
+    elif flow.before is not None and checkpoint.commits.latest is None:
+        detail = f"no batch is committed in version {flow.version}, but version {flow.before} has batches"
+        run = Code(f"spark-pipelines run --full-refresh {quote_word(flow.flow.refreshed or 'TABLE')}")
+        named = {"unused": f"{flow.version}.unused", "folders": ", ".join(flow.above), "before": flow.before}
+        advice = BOOK.advise("version_without_batches", run=run, **named)
+        yield Finding(diagnoses.modes.UNFINISHED_VERSION, "", detail, advice)
 
 
 def find_real_time(checkpoint: Checkpoint) -> Iterator[Finding]:
