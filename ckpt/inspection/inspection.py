@@ -4,14 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ckpt.advice import NO_ROWS, Advice, Do, Hole, Known, Words, advise, do, words
+from ckpt.advice import Advice, Hole, Known, Words
 from ckpt.checkpoint import history
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.sources.registry import SourceView
 from ckpt.checkpoint.state.space import find_temporary_files, size_of
 from ckpt.inspection.bugs import find_bugs
-from ckpt.inspection.checks.pipeline import find_shared_table
-from ckpt.inspection.checks.sink import SinkOutcome, SinkOutlook, add_query_id, find_noop_start, foresee_sink
+from ckpt.inspection.checks.sink import (
+    SinkOutcome,
+    SinkOutlook,
+    add_query_id,
+    find_noop_start,
+    find_shared_table,
+    foresee_sink,
+)
 from ckpt.inspection.checks.stored import check
 from ckpt.inspection.verdict import IF_STATELESS, verdict
 from ckpt.inspection.written_by import WrittenBy, written_by
@@ -19,6 +25,7 @@ from ckpt.live.outlook import SourceOutlook
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.model import Kind, NotRead, Unneeded
+from ckpt.restart.book import BOOK
 from ckpt.restart.diagnoses.logs import ASYNC_REFUSES_STATE
 from ckpt.restart.diagnoses.others import EMPTY
 from ckpt.restart.diagnoses.state import NO_STATE_FOLDER, STATE_SEEMS_LOST
@@ -29,14 +36,7 @@ from ckpt.values import Record, Value
 from ckpt.versions import Progress, Spark
 
 FORECAST = tuple(Spark)  # the versions that are forecast where none is named
-
-_ASK_AGAIN = advise(
-    do(
-        Do.FIND_OUT,
-        words('ask again once the parts "not reached" can be reached; the checkpoint itself needs no repair'),
-        rows=NO_ROWS,
-    )
-)
+OF_NO_STATE = (NO_STATE_FOLDER, STATE_SEEMS_LOST)  # findings that say nothing of a query known to keep no state
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +181,11 @@ class Inspection(Value):
     @property
     def unreached(self) -> tuple[str, ...]:
         """Reasons why the sink or a source could not be asked, one line each; none: everything was looked at."""
-        sinks = [self.sink] if self.sink is not None and self.sink.outcome is SinkOutcome.UNREACHED else []
         sources = (source for source in self.live if source.live.unreached is not None)
-        return (
-            *(f"sink {sink.said}" for sink in sinks),
-            *(f"source {source.live.index} {source.said}" for source in sources),
-        )
+        texts = [f"source {source.live.index} {source.said}" for source in sources]
+        if self.sink is not None and self.sink.outcome is SinkOutcome.UNREACHED:
+            texts.insert(0, f"sink {self.sink.said}")
+        return tuple(texts)
 
     @property
     def not_asked(self) -> tuple[str, ...]:
@@ -220,7 +219,7 @@ class Inspection(Value):
         by_diagnosis = {rated.finding.diagnosis: rated for rated in self.findings}
         if EMPTY in by_diagnosis:
             return by_diagnosis[EMPTY].advice or Advice()
-        return _ASK_AGAIN if self.unreached else Advice()
+        return BOOK.advise("ask_again") if self.unreached else Advice()
 
     @property
     def to_repair(self) -> bool:
@@ -314,7 +313,7 @@ def judge(
             [f for f in forecasts if f not in counted and f.outcome is not Outcome.REFUSED],
             [j.finding.diagnosis.code for j in judged if j.severity is Severity.ERROR],
             cause="" if cause is None else cause.words,
-            state_unseen=any(j.finding.diagnosis in (NO_STATE_FOLDER, STATE_SEEMS_LOST) for j in judged),
+            state_unseen=any(j.finding.diagnosis in OF_NO_STATE for j in judged),
             not_read=checkpoint.state is not None and bool(checkpoint.state.not_read),
         ),
         judged,
@@ -388,8 +387,7 @@ def _rate_findings(
     for key, finding in findings.items():
         severity = Severity.NOTE if key in notes or finding.minor else finding.diagnosis.severity_for(progress)
         judged.append(RatedFinding(finding, severity, here[finding.diagnosis.code], key in shown))
-    judged.sort(key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.finding.diagnosis.code))
-    return tuple(judged)
+    return tuple(sorted(judged, key=lambda j: (-j.severity.rank, j.finding.diagnosis is ASYNC_REFUSES_STATE, j.code)))
 
 
 def gather_known(checkpoint: Checkpoint, sink: SinkOutlook | None, files: Mapping[Hole, str] | None = None) -> Known:

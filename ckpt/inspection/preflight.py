@@ -6,38 +6,43 @@ from functools import partial
 from typing import Annotated
 
 from ckpt import settings
-from ckpt.advice import Do, Hole, Option, Setting, Words, advise, call, do, words
+from ckpt.advice import Hole, Option, Setting, Words, call, words
 from ckpt.checkpoint.checkpoint import Checkpoint
+from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.state.chains import is_known_provider
+from ckpt.formats.names import parse_java_int
 from ckpt.formats.text import quoted
 from ckpt.inspection import activity
 from ckpt.inspection.bugs import find_bugs
-from ckpt.inspection.checks.real_time import UNSEEN, compare_real_time, list_untried
 from ckpt.inspection.checks.sink import SinkOutcome
-from ckpt.inspection.inspection import Evidence, Inspection, RatedFinding, gather_evidence, judge
+from ckpt.inspection.inspection import OF_NO_STATE, Evidence, Inspection, RatedFinding, gather_evidence, judge
 from ckpt.live.outlook import SourceOutcome
 from ckpt.live.records import LiveSource
 from ckpt.live.sink.records import SinkLog
 from ckpt.query.compare_checkpoint import QueryComparison, SparkAnswer, compare_query
 from ckpt.query.description import NOT_DESCRIBED, QueryDescription
 from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Asked, Finding, Severity
+from ckpt.restart.own_triggers import OPERATORS, REFUSED_SOURCES
 from ckpt.restart.recorded_settings import SettingOutlook, setting_outlooks
 from ckpt.storage import open_storage
 from ckpt.storage.locations import is_of_one_host
 from ckpt.texts import size
 from ckpt.values import Value
-from ckpt.versions import Spark
+from ckpt.versions import NEWEST, Spark
 
 _RECENT_S = 600.0
 """A checkpoint that was written to more recently may have a driver: it is worth a few seconds to look again."""
-_OF_NO_STATE = (diagnoses.state.NO_STATE_FOLDER, diagnoses.state.STATE_SEEMS_LOST)
-"""Findings that say nothing of a query that is known to keep no state."""
 _NOT_IN_A_CHECKPOINT = words(
     "a checkpoint does not record window lengths, session gaps, the watermark delay, the output mode, filters, the "
     "aggregated columns, the type of a join, or user code: changes to these are not seen ({from_query}: the "
     "description of the query that wrote it)",
     from_query=Option("from_query"),
+)
+_UNSEEN_IN_REAL_TIME = (
+    "the sink, which must be Kafka, foreach or the console; the interval, at least 5 seconds; and whether Spark has a "
+    "slot for each source partition and each shuffle partition at once, as real-time mode needs"
 )
 _NOT_IN_A_PLAN = f"{NOT_DESCRIBED}: changes to these are not seen"
 
@@ -130,7 +135,7 @@ def judge_start(
     if start.query and not checkpoint.links_out:
         compared = compare_query(start.query, checkpoint, spark or start.query.spark, start.old, start.answer)
     if start.query and start.query.operators == ():
-        evidence = replace(evidence, findings=tuple(f for f in evidence.findings if f.diagnosis not in _OF_NO_STATE))
+        evidence = replace(evidence, findings=tuple(f for f in evidence.findings if f.diagnosis not in OF_NO_STATE))
     findings = []
     if changed is not None or checkpoint.moving:
         path, detail = changed or "the checkpoint", "it changed while ckpt was reading"
@@ -153,18 +158,21 @@ def judge_start(
     named = {Hole.QUERY: start.query_file, Hole.OLD_QUERY: start.old_file}
     files = {hole: file for hole, file in named.items() if file is not None}
     inspection = judge(evidence, (spark,) if spark else (), start.progress, 10, sink, live or (), findings, files)
+    failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
+    stops = {finding.key for forecast in failing for finding in forecast.because}
+    holds = (f for f in inspection.findings if f.severity is Severity.ERROR or f.finding.key in stops)
     missing = {"sources": live is None, "sink": sink is None, "query": start.query is None}
     counted = (forecast.spark for forecast in inspection.counted)
-    newest = spark or max(counted, key=lambda version: version.rank, default=list(Spark)[-1])
+    newest = spark or max(counted, key=lambda version: version.rank, default=NEWEST)
     return Readiness(
         inspection,
-        _holds(inspection, start),
+        tuple(holds),
         setting_outlooks(checkpoint, newest, start.settings),
         start.query,
         (
             *evidence.unknown,
             *_list_unseen(checkpoint, start, changed, live),
-            *((UNSEEN, *list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
+            *((_UNSEEN_IN_REAL_TIME, *_list_untried(start.query)) if start.progress is Asked.REALTIME else ()),
             *_list_unknown(inspection),
             *compared.unknown,
         ),
@@ -188,11 +196,11 @@ def _compare_state_format(
     if value == needed or (value is None and needed == "1"):
         return
     diagnosis, why = diagnoses.starting.WRONG_SETTING, f"; the session has {name}={value}"
-    start = do(Do.START, words("Start the query with {setting}.", setting=Setting(f"{name}={needed}")))
     if value is None:
         diagnosis, why = diagnoses.starting.NEEDED_SETTING, f", which needs {name}={needed}"
     detail = f"the state has checkpoint format {needed}{why}"
-    yield Finding(diagnosis, "state", detail, advise(start))
+    advice = BOOK.advise("start_with", setting=Setting(f"{name}={needed}"))
+    yield Finding(diagnosis, "state", detail, advice)
 
 
 def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[Finding]:
@@ -205,61 +213,85 @@ def _compare_provider(checkpoint: Checkpoint, start: PlannedStart) -> Iterator[F
         yield Finding(diagnoses.modes.PROVIDER_OF_SESSION, "", detail)
 
 
-def _holds(inspection: Inspection, start: PlannedStart) -> tuple[RatedFinding, ...]:
-    failing = [forecast for forecast in inspection.counted if not forecast.outcome.runs]
-    stops = {finding.key for forecast in failing for finding in forecast.because}
-    return tuple(
-        rated for rated in inspection.findings if rated.severity is Severity.ERROR or rated.finding.key in stops
-    )
+def compare_real_time(
+    query: QueryDescription | None, session: Mapping[str, str], versions: Sequence[Spark]
+) -> Iterator[Finding]:
+    """Find settings of the session, and parts of the query, that real-time mode refuses before it writes anything."""
+    reasons = [*_list_reasons(query, session, versions)]
+    if reasons:
+        yield Finding(diagnoses.modes.NOT_FOR_REAL_TIME, "", "; ".join(reasons))
+
+
+def _list_reasons(
+    query: QueryDescription | None, session: Mapping[str, str], versions: Sequence[Spark]
+) -> Iterator[str]:
+    """``RealTimeStreamExecution``, ``STREAMING_REAL_TIME_MODE``; measured (``tests/restart/realtime``)."""
+    keeps_state = any(version.rules.real_time_state for version in versions)
+    if keeps_state:
+        yield from _compare_settings(session)
+    if query is None:
+        return
+    if query.output_mode.lower() != "update":
+        yield f"its output mode is {query.output_mode}, but real-time mode needs update"
+    for index, source in enumerate(query.sources):
+        if source.kind in REFUSED_SOURCES:
+            yield f"source {index} is {source.kind}, but real-time mode reads only Kafka"
+        for option in source.limits if source.kind == SourceType.KAFKA else ():
+            yield f"source {index} has the option {option}"
+    for operator in query.operators or ():
+        if operator.name not in OPERATORS or not keeps_state:
+            yield f"it has the operator {operator.name}"
+
+
+def _compare_settings(session: Mapping[str, str]) -> Iterator[str]:
+    """Spark compares settings that the session has itself, not their defaults."""
+    provider = session.get(settings.PROVIDER_CLASS)
+    if provider not in (None, settings.ROCKSDB_PROVIDER):
+        yield f"the session sets {settings.PROVIDER_CLASS}, but not to RocksDB"
+    version = session.get(settings.CHECKPOINT_FORMAT)
+    number = None if version is None else parse_java_int(version.strip())
+    if number is not None and number < 2:
+        yield f"the session sets {settings.CHECKPOINT_FORMAT}={number}, below 2"
+
+
+def _list_untried(query: QueryDescription | None) -> Iterator[str]:
+    """List the sources that real-time mode may not read: no Spark was asked."""
+    for index, source in enumerate(query.sources if query is not None else ()):
+        if source.kind != SourceType.KAFKA and source.kind not in REFUSED_SOURCES:
+            yield f"real-time mode was not tried with source {index}, {source.kind}"
 
 
 def _list_unseen(
     checkpoint: Checkpoint, start: PlannedStart, changed: str | None, live: Sequence[LiveSource] | None
-) -> list[str | Words]:
-    unseen: list[str | Words] = []
-    age = activity.measure_age_s(checkpoint.listing)
+) -> Iterator[str | Words]:
+    age, state, verify = activity.measure_age_s(checkpoint.listing), checkpoint.state, call("state_verify")
     if changed is None and age is not None and age < _RECENT_S:
-        unseen.append(
+        yield (
             f"the newest file is {max(age, 0):.0f} s old, and nothing changed while ckpt was reading: a driver that "
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        unseen.append(
-            words(
-                "whether this query has run before: if no batch is planned, {must_exist} holds the start",
-                must_exist=Option("must_exist"),
-            )
-        )
+        unasked = "whether this query has run before: if no batch is planned, {must_exist} holds the start"
+        yield words(unasked, must_exist=Option("must_exist"))
     if checkpoint.offsets.latest is None and live is not None:
-        unseen.append("current offsets of the sources: no batch is planned, so no file shows what the query reads")
-    if checkpoint.state is not None and checkpoint.state.not_read:
-        unseen.append(
-            words(
-                "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)",
-                bytes=size(checkpoint.state.not_read.bytes),
-                verify=call("state_verify"),
-            )
-        )
-    elif checkpoint.state is not None and checkpoint.state.every_byte is None:
-        unseen.append(
-            words("rows of the state: they were not decoded ({verify} does that)", verify=call("state_verify"))
-        )
+        yield "current offsets of the sources: no batch is planned, so no file shows what the query reads"
+    if state is not None and state.not_read:
+        unread = "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)"
+        yield words(unread, bytes=size(state.not_read.bytes), verify=verify)
+    elif state is not None and state.every_byte is None:
+        yield words("rows of the state: they were not decoded ({verify} does that)", verify=verify)
     if start.query is not None and start.query.operators:
-        unseen.append(_NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN)
-    return unseen
+        yield _NOT_IN_A_CHECKPOINT if start.old is None else _NOT_IN_A_PLAN
 
 
-def _list_unknown(inspection: Inspection) -> list[str]:
+def _list_unknown(inspection: Inspection) -> Iterator[str]:
     """List what was asked about and is still not known."""
-    sources = [
-        f"current offsets of source {source.live.index}: {source.said}"
-        for source in inspection.live
-        if source.outcome is SourceOutcome.UNKNOWN and source.said
-    ]
+    for source in inspection.live:
+        if source.outcome is SourceOutcome.UNKNOWN and source.said:
+            yield f"current offsets of source {source.live.index}: {source.said}"
     sink = inspection.sink
-    if sink is None or sink.outcome is not SinkOutcome.UNKNOWN or sink.log.keeps_no_ids:
-        return sources
-    return [*sources, f"batches in the sink: {sink.said}"]
+    if sink is not None and sink.outcome is SinkOutcome.UNKNOWN and not sink.log.keeps_no_ids:
+        yield f"batches in the sink: {sink.said}"
 
 
 def find_changed_file(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> str | None:

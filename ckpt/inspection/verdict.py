@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from ckpt.restart.diagnoses.logs import SOURCES_DIFFER
-from ckpt.restart.diagnoses.others import CONTINUOUS
-from ckpt.restart.diagnoses.sinks import FIRST_INTO_NOOP, FIRST_START_UNREADABLE
+from ckpt.restart import diagnoses
 from ckpt.restart.findings import Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Spark
@@ -130,17 +128,17 @@ def _spell_losses(running: Sequence[Forecast], cause: str = "") -> str:
 
 def _spell_troubles(errors: Sequence[str], cause: str) -> str:
     how = ", but not safely" if errors else "; warning" if cause else ""
-    if SOURCES_DIFFER.code in errors:
+    if diagnoses.logs.SOURCES_DIFFER.code in errors:
         how = ", but only with the sources of its newest offsets"
-    elif set(errors) == {FIRST_INTO_NOOP.code}:
+    elif set(errors) == {diagnoses.sinks.FIRST_INTO_NOOP.code}:
         how = ", but only after one start into noop"
-    elif set(errors) == {FIRST_START_UNREADABLE.code}:
+    elif set(errors) == {diagnoses.sinks.FIRST_START_UNREADABLE.code}:
         how = ", but first find out whether the sink has that batch"
     return how + _after_colon(cause)
 
 
 def _spell_none_runs(forecasts: Sequence[Forecast], which: str, but: str, cause: str) -> str:
-    if any(finding.diagnosis is CONTINUOUS for f in forecasts for finding in f.because):
+    if any(finding.diagnosis is diagnoses.others.CONTINUOUS for f in forecasts for finding in f.because):
         which += " in micro-batches"
     which += _HOW[forecasts[-1].progress]
     outcomes = {f.outcome for f in forecasts}

@@ -8,24 +8,12 @@ from ckpt.checkpoint.checkpoint import STATE, Checkpoint
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import offsets_of, source_type
 from ckpt.formats.statefiles import CHECKSUM, parse_name
-from ckpt.model import CommitLog, OffsetLog
 from ckpt.restart.logs import join_format, recorded_join_format
 from ckpt.restart.newer import find_newer
 from ckpt.restart.recorded_settings import bound_writer, name_versions, recorded_settings_of
 from ckpt.versions import MINORS, NEWEST, RECORDED, RULES, Spark, first_with, known_version
 
-_OFFSET_LOG = first_with(lambda rules: rules.newest_offset_log >= 2)
-_CHECKSUMS = first_with(lambda rules: rules.state_checksums)
 _JOIN_FORMATS_OF_ALL = min(rules.newest_join_format for rules in RULES.values())
-_OPERATOR_METADATA = first_with(lambda rules: rules.operator_metadata)
-_COMMIT_LOG = {
-    2: first_with(lambda rules: rules.newest_commit_log >= 2),
-    3: first_with(lambda rules: rules.newest_commit_log >= 3),
-}
-_JOIN_FORMAT = {
-    3: first_with(lambda rules: rules.runs_join_format >= 3),
-    4: first_with(lambda rules: rules.runs_join_format >= 4),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +57,7 @@ def written_by(checkpoint: Checkpoint) -> WrittenBy:
     evidence = sorted(what for what, version in proofs.items() if version == at_least)
     if at_least is not None and at_most is not None and MINORS.index(at_most) < MINORS.index(at_least):
         at_most = None  # a preview of the next version, or older batches are of a newer one
-    return WrittenBy(at_least, at_most, tuple(evidence), newer=find_newer(checkpoint))
+    return WrittenBy(at_least, at_most, tuple(evidence), newer=tuple(find_newer(checkpoint)))
 
 
 def _find_databricks(checkpoint: Checkpoint) -> WrittenBy | None:
@@ -86,20 +74,19 @@ def _find_databricks(checkpoint: Checkpoint) -> WrittenBy | None:
 def _find_proofs(checkpoint: Checkpoint) -> dict[str, str]:
     """Find what proves a version, and the first one that wrote it."""
     proofs: dict[str, str] = {}
-    for offsets in checkpoint.offsets.entries.values():
-        if isinstance(offsets, OffsetLog):
-            if offsets.version >= 2:
-                proofs["offset log v2"] = _OFFSET_LOG
-            for setting in RECORDED:
-                if offsets.metadata and setting.name in offsets.metadata.conf:
-                    proofs[f"{setting.name} is recorded"] = setting.since
-    for commit in checkpoint.commits.entries.values():
-        if isinstance(commit, CommitLog) and commit.version >= 2:
-            proofs[f"commit log v{commit.version}"] = _COMMIT_LOG[min(commit.version, 3)]
+    for offsets in checkpoint.offsets.records.values():
+        if offsets.version >= 2:
+            proofs["offset log v2"] = first_with(lambda rules: rules.newest_offset_log >= 2)
+        for setting in RECORDED:
+            if offsets.metadata and setting.name in offsets.metadata.conf:
+                proofs[f"{setting.name} is recorded"] = setting.since
+    commits = max((commit.version for commit in checkpoint.commits.records.values()), default=1)
+    if commits >= 2:
+        proofs[f"commit log v{commits}"] = first_with(lambda rules: rules.newest_commit_log >= commits)
     if any(operator.has_metadata for operator in checkpoint.operators):
-        proofs["operator metadata in state/"] = _OPERATOR_METADATA
+        proofs["operator metadata in state/"] = first_with(lambda rules: rules.operator_metadata)
     if _has_checksums(checkpoint):
-        proofs["checksum files of state files"] = _CHECKSUMS
+        proofs["checksum files of state files"] = first_with(lambda rules: rules.state_checksums)
     recorded = recorded_join_format(checkpoint)
     if _JOIN_FORMATS_OF_ALL < recorded <= NEWEST.rules.newest_join_format:
         proofs[f"{settings.JOIN_FORMAT}={recorded} is recorded"] = first_with(
@@ -107,7 +94,10 @@ def _find_proofs(checkpoint: Checkpoint) -> dict[str, str]:
         )
     format_of_join = join_format(checkpoint)
     if format_of_join >= 3:
-        proofs[f"a join with state format {format_of_join}"] = _JOIN_FORMAT[min(format_of_join, 4)]
+        known_format = min(format_of_join, NEWEST.rules.runs_join_format)
+        proofs[f"a join with state format {format_of_join}"] = first_with(
+            lambda rules: rules.runs_join_format >= known_format
+        )
     return proofs
 
 

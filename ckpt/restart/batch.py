@@ -79,13 +79,9 @@ def load_state(start: Start) -> Forecast | None:
         return _count_unique_ids(start) or _doubt_changed_schemas(start) or _doubt_old_state(start)
     without_ids = _find_commit_without_ids(start)
     because = [without_ids] if without_ids else _make_findings(start, [damage for damage, _ in failing])
-    for _, failure in failing:
-        if failure.at_start:
-            return start.ends(Outcome.FAILS_AT_START, *because, error=failure.words)
-    certain = next((failure for _, failure in failing if failure.certain), None)
-    if certain is None:
-        return start.ends(Outcome.UNKNOWN, *because)
-    return start.ends(Outcome.FAILS_IN_BATCH, *because, error=certain.words)
+    first = max((failure for _, failure in failing), key=lambda failure: (failure.at_start, failure.certain))
+    runs_into = Outcome.FAILS_IN_BATCH if first.certain else Outcome.UNKNOWN
+    return start.ends(Outcome.FAILS_AT_START if first.at_start else runs_into, *because, error=first.words)
 
 
 def _find_operators_astray(start: Start) -> Forecast | None:
@@ -248,19 +244,19 @@ def _count_unique_ids(start: Start) -> Forecast | None:
         partitions = max((store.expected_partitions or 0 for store in operator.stores), default=0)
         if ids is None:
             continue
-        if len(ids) < partitions:
+        lacks_some = len(ids) < partitions
+        if lacks_some:
             detail = f"it has ids for {len(ids)} partitions of operator {operator.id}, which has {partitions}"
-            finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
-            return start.ends(Outcome.FAILS_IN_BATCH, finding)
-        wrong = next((i for i in range(partitions) if len(ids[i]) != stores), None)
-        if wrong is not None:
+        elif (wrong := next((i for i in range(partitions) if len(ids[i]) != stores), None)) is not None:
+            lacks_some = len(ids[wrong]) < stores
             detail = f"it has {len(ids[wrong])} ids for partition {wrong} of operator {operator.id}, not {stores}"
-            finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
-            if len(ids[wrong]) < stores:
-                return start.ends(Outcome.FAILS_IN_BATCH, finding)
-            if not start.rules.compares_base_ids:
-                return None  # the first id is taken
-            return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.OTHER_BASE_ID)
+        else:
+            continue
+        finding = Finding(diagnoses.logs.COMMIT_WITH_OTHER_IDS, path, detail)
+        if lacks_some:
+            return start.ends(Outcome.FAILS_IN_BATCH, finding)
+        compares = start.rules.compares_base_ids  # otherwise the first id is taken
+        return start.ends(Outcome.FAILS_AT_COMMIT, finding, error=messages.OTHER_BASE_ID) if compares else None
     return None
 
 
@@ -388,7 +384,9 @@ def runs(start: Start) -> Forecast:
         done = [i for i in start.checkpoint.commits.ids if begins_at is not None and begins_at < i < batch_id]
         if start.progress is Progress.ASYNC and done:
             detail = f"batch {batch_id} starts at the end of batch {begins_at}, but batch {done[-1]} is committed"
-            advice = remedies.finished_again(start.checkpoint)
+            readable, commits = start.checkpoint.offsets.records, start.checkpoint.commits
+            begins = any(batch in commits or batch == 0 or batch - 1 in readable for batch in readable)
+            advice = None if begins else BOOK.advise("repair")  # otherwise ``repair-async`` can begin
             because.append(Finding(diagnoses.logs.FINISHED_ROWS_AGAIN, f"{OFFSETS}/{batch_id}", detail, advice))
     because += offsets.find_skipping_logs(start)
     because += offsets.find_sources_left_out(start)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 
 from ckpt.advice import Advice, Words
 from ckpt.checkpoint.sources.registry import SourceRange
@@ -66,11 +66,6 @@ class Diagnosis(Record):
         return None if self.texts else _read_texts(self.code)[2]
 
     @property
-    def in_general(self) -> tuple[str, str]:
-        """Meaning and advice where no checkpoint is at hand: CHECKPOINT stands for its path."""
-        return str(self.meaning), str(self.advice or "Nothing needs to be done.")
-
-    @property
     def remedy(self) -> str | None:
         """The advice as text."""
         return None if self.advice is None else str(self.advice)
@@ -78,6 +73,17 @@ class Diagnosis(Record):
     def severity_for(self, progress: Asked) -> Severity:
         """How severe a finding is to somebody who asked about this progress mode."""
         return dict(self.when_asked).get(progress, self.severity)
+
+
+def _declare(severity: Severity, title: str, when_asked: tuple[tuple[Asked, Severity], ...] = ()) -> Diagnosis:
+    """Declare a diagnosis; ``title`` is its code and its name, such as ``CKPT101 unreadable-log-file``."""
+    code, name = title.split()
+    return Diagnosis(code, name, severity, when_asked)
+
+
+note = partial(_declare, Severity.NOTE)
+warning = partial(_declare, Severity.WARNING)
+error = partial(_declare, Severity.ERROR)
 
 
 @dataclass(frozen=True, slots=True)

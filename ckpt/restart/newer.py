@@ -9,20 +9,27 @@ from ckpt.formats.operators import OPERATORS
 from ckpt.formats.text import quoted, trimmed
 from ckpt.model import Fault
 from ckpt.restart.book import BOOK
-from ckpt.restart.recorded_settings import recorded_settings_of
 from ckpt.settings import JOIN_FORMAT
 from ckpt.versions import NEWEST, RECORDED
 
 _OF_VENDORS = "spark.databricks."  # of which Spark 3.5.4 records one, too
 
 
-def find_newer(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """List what no known Spark writes into a checkpoint: a newer one wrote it, or the file is damaged."""
-    conf = recorded_settings_of(checkpoint) or {}
-    values = (name for name, value in conf.items() if newer_value(name, value or ""))
-    names = (*find_unknown_settings(checkpoint), *values)
-    recorded = (f"{OFFSETS}/{checkpoint.offsets.latest} records {name_setting(checkpoint, name)}" for name in names)
-    return (*_find_versions(checkpoint), *recorded, *_find_in_state(checkpoint))
+def find_newer(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield what no known Spark writes into a checkpoint: a newer one wrote it, or the file is damaged."""
+    for folder, log in ((OFFSETS, checkpoint.offsets), (COMMITS, checkpoint.commits)):
+        entry = log.entries.get(-1 if log.latest is None else log.latest)
+        if entry is not None and newer_log(folder, entry.version or 0):
+            yield f"{folder}/{log.latest} has version line v{entry.version}"
+    values = (name for name, value in checkpoint.conf.items() if newer_value(name, value or ""))
+    for name in (*find_unknown_settings(checkpoint), *values):
+        yield f"{OFFSETS}/{checkpoint.offsets.latest} records {name_setting(checkpoint, name)}"
+    for operator in checkpoint.operators:
+        if operator.name is not None and operator.name not in OPERATORS:
+            yield f"{STATE}/{operator.id} names operator {quoted(operator.name, 80)}"
+    for file in checkpoint.state.unreadable if checkpoint.state else ():
+        if file.fault is Fault.NEWER_VERSION:
+            yield f"{file.path} has version line v{file.version}"
 
 
 def newer_log(folder: str, version: int) -> bool:
@@ -53,7 +60,7 @@ def advise_newer(checkpoint: Checkpoint, what: str) -> Advice:
 
 def find_unknown_settings(checkpoint: Checkpoint) -> list[str]:
     """The names of settings that the newest offsets record and no known Spark does; Databricks has others."""
-    conf, known = recorded_settings_of(checkpoint) or {}, {setting.name for setting in RECORDED}
+    conf, known = checkpoint.conf, {setting.name for setting in RECORDED}
     if "sparkVersion" in conf or any((value or "").startswith("com.databricks.") for value in conf.values()):
         return []
     return sorted(name for name in conf.keys() - known if not name.startswith(_OF_VENDORS))
@@ -61,20 +68,4 @@ def find_unknown_settings(checkpoint: Checkpoint) -> list[str]:
 
 def name_setting(checkpoint: Checkpoint, name: str) -> str:
     """A recorded setting with its value, for a text."""
-    return f"{quoted(name, 120)}={quoted((recorded_settings_of(checkpoint) or {}).get(name) or '', 80)}"
-
-
-def _find_versions(checkpoint: Checkpoint) -> Iterator[str]:
-    for folder, log in ((OFFSETS, checkpoint.offsets), (COMMITS, checkpoint.commits)):
-        entry = log.entries.get(-1 if log.latest is None else log.latest)
-        if entry is not None and newer_log(folder, entry.version or 0):
-            yield f"{folder}/{log.latest} has version line v{entry.version}"
-
-
-def _find_in_state(checkpoint: Checkpoint) -> Iterator[str]:
-    for operator in checkpoint.operators:
-        if operator.name is not None and operator.name not in OPERATORS:
-            yield f"{STATE}/{operator.id} names operator {quoted(operator.name, 80)}"
-    for file in checkpoint.state.unreadable if checkpoint.state else ():
-        if file.fault is Fault.NEWER_VERSION:
-            yield f"{file.path} has version line v{file.version}"
+    return f"{quoted(name, 120)}={quoted(checkpoint.conf.get(name) or '', 80)}"

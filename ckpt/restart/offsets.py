@@ -1,9 +1,10 @@
 """Rules about what the offsets of the sources say."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
+from ckpt.advice import Advice, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_renumbered_entry
 from ckpt.checkpoint.sources import registry
@@ -11,12 +12,12 @@ from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.file_logs import FileSourceLog, file_source_logs
 from ckpt.checkpoint.sources.files import FileOffset, entry_at
 from ckpt.checkpoint.sources.kafka import NO_TOPIC_YET, KafkaOffset, is_kafka
-from ckpt.checkpoint.sources.kind import LONG
+from ckpt.checkpoint.sources.kind import LONG, Advance
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.model import Json, OffsetLog, SourceOffset, Unreadable
 from ckpt.restart import diagnoses, messages, remedies
 from ckpt.restart.book import BOOK
-from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
+from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.start import MOST_BATCHES, Start
 from ckpt.texts import instant
 
@@ -114,39 +115,52 @@ def doubtful_offsets(start: Start) -> Forecast | None:
     if start.left_out and added:
         detail = f"source {added[0].name} is not in batch {start.predecessor}, but {start.left_out[0].name} is"
         return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, f"{OFFSETS}/{start.latest}", detail)
-    for index, (old, new) in enumerate(_pair_sources(start, begin, end)):
-        offsets = registry.decode(old.value), registry.decode_like(old.value, new.value)
-        doubt = _doubt(index, old, new, *offsets, start)
-        if doubt is not None:
-            diagnosis, detail = doubt
-            before = f"sources/{old.name or index}/0" if start.predecessor is None else f"batch {start.predecessor}"
-            detail = f"source {index} {detail} {before}"
-            moved, advice = registry.advance(*offsets), None
-            if diagnosis is diagnoses.others.TOPIC_SWITCHED and moved and moved.switched:
-                detail += f": topic {moved.switched[1]}, but {moved.switched[0]} there"
-                advice = remedies.topic_switch_planned(start.checkpoint, start.predecessor, moved.switched[0])
-            if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and moved.recreated:
-                first, *more = moved.went_back
-                others = f", and {len(more)} more" if more else ""
-                detail = f"{detail}: {first}{others}; {_KAFKA_BACK.format(start.latest)}"
-                beginning = _find_beginning(offsets[0], moved.recreated)
-                advice = remedies.topic_recreated(start.latest, index, beginning, alone=len(end.sources) == 1)
-            if diagnosis is diagnoses.others.OFFSETS_WENT_BACK and moved and isinstance(offsets[1], ConnectorOffset):
-                detail, advice = f"{detail}: {moved.went_back[0]}", BOOK.advise("connector_went_back")
-            if start.predecessor is None:
-                begins = json.dumps(old.value, separators=(",", ":"))
-                advice = BOOK.advise("first_batch_elsewhere", begins=begins)
-            rows = [end.rows for end in offsets if isinstance(end, RateMicroBatchOffset)]
-            if rows and diagnosis is diagnoses.others.OFFSETS_WENT_BACK:
-                error = messages.OFFSETS_REVERSED.format(*rows)
-                advice = BOOK.advise("offsets_reversed", latest=start.latest)
-                return start.fails(diagnosis, f"{OFFSETS}/{start.latest}", detail, error, advice)
-            answer = start.stays_unknown(diagnosis, f"{OFFSETS}/{start.latest}", detail, advice)
-            by_option = moved and (moved.switched or moved.recreated) and len(end.sources) == 1  # one of Kafka
-            state = start.checkpoint.state
-            loads = state is None or not state.damages
-            return replace(answer, if_lenient=start.latest) if by_option and loads else answer
-    return None
+    pairs, alone = _pair_sources(start, begin, end), len(end.sources) == 1
+    doubts = (_doubt(start, index, *pair, alone=alone) for index, pair in enumerate(pairs))
+    return next((doubt for doubt in doubts if doubt is not None), None)
+
+
+def _doubt(start: Start, index: int, old: SourceOffset, new: SourceOffset, *, alone: bool) -> Forecast | None:
+    path, before, elsewhere = f"{OFFSETS}/{start.latest}", f"batch {start.predecessor}", None
+    if start.predecessor is None:
+        before, begins = f"sources/{old.name or index}/0", json.dumps(old.value, separators=(",", ":"))
+        elsewhere = BOOK.advise("first_batch_elsewhere", begins=begins)
+    if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
+        detail = f"source {index} has a different name than in {before}"
+        return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, path, detail, elsewhere)
+    if old.text is None:
+        return None
+    if new.text is None:
+        detail = f"source {index} has no offset, but had one in {before}"
+        return start.stays_unknown(diagnoses.logs.SOURCES_DIFFER, path, detail, elsewhere)
+    begin, end = registry.decode(old.value), registry.decode_like(old.value, new.value)
+    if not (old.well_formed and new.well_formed) or (begin == NO_TOPIC_YET and is_kafka(end)):
+        return None
+    if registry.is_of_other_kind(old, new):
+        was, now = map(registry.source_type, (begin, end))
+        detail = f"source {index} is of the kind {now}, but is {was} in {before}"
+        return start.stays_unknown(diagnoses.logs.OF_OTHER_QUERY, path, detail, elsewhere)
+    moved = registry.advance(begin, end)
+    if start.resumes or isinstance(begin, FileOffset) or moved is None:  # ``source_entries`` judges files
+        return None
+    if moved.switched:
+        gone, came = moved.switched
+        detail = f"source {index} reads another topic than in {before}: topic {came}, but {gone} there"
+        advice = elsewhere or remedies.topic_switch_planned(start.checkpoint, start.predecessor, gone)
+        answer = start.stays_unknown(diagnoses.others.TOPIC_SWITCHED, path, detail, advice)
+    elif moved.went_back and not registry.counts_anew(end):
+        diagnosis = diagnoses.others.OFFSETS_WENT_BACK
+        detail = f"source {index} ends before the {'start in' if start.predecessor is None else 'end of'} {before}"
+        if isinstance(begin, RateMicroBatchOffset) and isinstance(end, RateMicroBatchOffset):
+            error = messages.OFFSETS_REVERSED.format(begin.rows, end.rows)
+            return start.fails(diagnosis, path, detail, error, BOOK.advise("offsets_reversed", latest=start.latest))
+        reached, advice = _explain_return(start.latest, index, begin, moved, alone=alone)
+        answer = start.stays_unknown(diagnosis, path, detail + reached, elsewhere or advice)
+    else:
+        return None
+    lenient = (moved.switched or moved.recreated) and alone  # one of Kafka
+    loads = start.checkpoint.state is None or not start.checkpoint.state.damages
+    return replace(answer, if_lenient=start.latest) if lenient and loads else answer
 
 
 def _find_beginnings(start: Start) -> OffsetLog | None:
@@ -179,50 +193,34 @@ def find_sources_left_out(start: Start) -> Iterator[Finding]:
         yield Finding(diagnoses.logs.SOURCE_LEFT_OUT, path, detail)
 
 
-def _doubt(
-    index: int,
-    old: SourceOffset,
-    new: SourceOffset,
-    begin: registry.Offset | None,
-    end: registry.Offset | None,
-    start: Start,
-) -> tuple[Diagnosis, str] | None:
-    if str(index if old.name is None else old.name) != str(index if new.name is None else new.name):
-        return diagnoses.logs.SOURCES_DIFFER, "has a different name than in"
-    if old.text is None:
-        return None
-    if new.text is None:
-        return diagnoses.logs.SOURCES_DIFFER, "has no offset, but had one in"
-    if not (old.well_formed and new.well_formed) or (begin == NO_TOPIC_YET and is_kafka(end)):
-        return None
-    if registry.is_of_other_kind(old, new):
-        was, now = map(registry.source_type, (begin, end))
-        return diagnoses.logs.OF_OTHER_QUERY, f"is of the kind {now}, but is {was} in"
-    moved = registry.advance(begin, end)
-    if start.resumes or isinstance(begin, FileOffset):  # which ``source_entries`` judges
-        return None
-    if moved is not None and moved.switched:
-        return diagnoses.others.TOPIC_SWITCHED, "reads another topic than in"
-    if moved is not None and moved.went_back and not registry.counts_anew(end):
-        end_or_start = "start in" if start.predecessor is None else "end of"
-        return diagnoses.others.OFFSETS_WENT_BACK, f"ends before the {end_or_start}"
-    return None
-
-
 _KAFKA_BACK = (
     "with failOnDataLoss, the default, the start fails (offset was changed); with failOnDataLoss=false it "
     "runs batch {} without these rows"
 )
 
 
-def _find_beginning(old: registry.Offset | None, recreated: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
-    """Offsets at which topics begin that were created again, and the others go on."""
-    assert isinstance(old, KafkaOffset)
-    topics: dict[str, dict[str, Json]] = {}
-    for (topic, partition), offset in old.partitions.items():
-        new = recreated.get(topic)
-        topics.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
-    return dict(topics)
+def _explain_return(
+    latest: int | None, index: int, begin: registry.Offset | None, moved: Advance, *, alone: bool
+) -> tuple[str, Advice | None]:
+    """Say where a source that went backwards is now, and what helps, as far as it shows.
+
+    A start that finds rows of Kafka gone fails, and has written the offsets that are there now (on 3.5 to 4.3).
+    """
+    if isinstance(begin, ConnectorOffset):
+        return f": {moved.went_back[0]}", BOOK.advise("connector_went_back")
+    if not moved.recreated or not isinstance(begin, KafkaOffset):
+        return "", None
+    first, *more = moved.went_back
+    others = f", and {len(more)} more" if more else ""
+    beginning: dict[str, dict[str, Json]] = {}  # of topics that were created again; the others go on
+    for (topic, partition), offset in begin.partitions.items():
+        new = moved.recreated.get(topic)
+        beginning.setdefault(topic, {})[str(partition)] = offset if new is None else 0 if partition in new else None
+    to = json.dumps(beginning, separators=(",", ":"))
+    skip, start_there = BOOK.advise("topic_recreated", latest=latest, source=index, to=to).steps
+    of_others = () if alone else BOOK.advise("other_sources", latest=latest).steps
+    advice = advise(skip, *of_others, start_there)  # to start there is refused before the skip
+    return f": {first}{others}; {_KAFKA_BACK.format(latest)}", advice
 
 
 def source_entries(start: Start) -> Forecast | None:

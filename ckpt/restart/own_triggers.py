@@ -17,9 +17,10 @@ from ckpt.checkpoint.sources.registry import source_views
 from ckpt.formats.operators import AGGREGATIONS, IN_PYTHON, OperatorName
 from ckpt.model import Kind, Unreadable
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
+from ckpt.restart.findings import Finding, Forecast, Outcome
 from ckpt.restart.logs import latest_commit
 from ckpt.restart.start import Start
+from ckpt.versions import Progress
 
 REFUSED_SOURCES = frozenset({SourceType.FILE, SourceType.RATE, SourceType.RATE_MICRO_BATCH})
 OPERATORS = AGGREGATIONS | {OperatorName.DEDUPLICATION, OperatorName.TRANSFORM}
@@ -29,7 +30,7 @@ OPERATORS = AGGREGATIONS | {OperatorName.DEDUPLICATION, OperatorName.TRANSFORM}
 def refuse_real_time(start: Start) -> Forecast | None:
     """Refuse versions, sources and operators that real-time mode does not have, as far as the files tell."""
     if not start.rules.real_time:
-        return _refuse(start, "", f"Spark {start.spark} has no real-time mode", None)
+        return _refuse(start, "", f"Spark {start.spark} has no real-time mode")
     views = source_views(start.end, ()) if start.end is not None else ()
     for view in views:
         if view.type in REFUSED_SOURCES:
@@ -40,7 +41,7 @@ def refuse_real_time(start: Start) -> Forecast | None:
         detail = f"real-time mode was not tried with source {others[0].index}, {others[0].type}"
         return start.stays_unknown(diagnoses.modes.REAL_TIME_REFUSED, OFFSETS, detail)
     if start.checkpoint.stateful and not start.rules.real_time_state:
-        return _refuse(start, STATE, f"real-time mode of Spark {start.spark} does not support state", None)
+        return _refuse(start, STATE, f"real-time mode of Spark {start.spark} does not support state")
     for operator in start.checkpoint.operators:
         if operator.name is not None and operator.name not in OPERATORS:
             detail = f"operator {operator.id} is {operator.name}, which real-time mode does not support"
@@ -49,13 +50,9 @@ def refuse_real_time(start: Start) -> Forecast | None:
     return None
 
 
-def _refuse(
-    start: Start,
-    path: str,
-    detail: str,
-    error: str | None,
-    diagnosis: Diagnosis = diagnoses.modes.REAL_TIME_REFUSED,
-) -> Forecast:
+def _refuse(start: Start, path: str, detail: str, error: str | None = None) -> Forecast:
+    of_real_time = start.progress is Progress.REALTIME
+    diagnosis = diagnoses.modes.REAL_TIME_REFUSED if of_real_time else diagnoses.modes.CONTINUOUS_REFUSED
     return start.ends(Outcome.REFUSED, Finding(diagnosis, path, detail), error=error)
 
 
@@ -116,10 +113,8 @@ def find_deleted(start: Start) -> Finding | None:
     """Say what becomes of a planned batch."""
     if not start.deleted:
         return None
-    batch, begins = start.first_batch, "the beginning of the sources"
-    if start.latest is not None:
-        begins = f"the end of batch {start.latest}"
-    detail = f"it is not committed: the start deletes it, and plans batch {batch} from {begins}"
+    begins = "the beginning of the sources" if start.latest is None else f"the end of batch {start.latest}"
+    detail = f"it is not committed: the start deletes it, and plans batch {start.first_batch} from {begins}"
     return Finding(diagnoses.modes.PLANNED_DELETED, f"{OFFSETS}/{start.deleted[0]}", detail)
 
 
@@ -130,11 +125,10 @@ _WITHOUT = (SourceType.FILE, SourceType.RATE_MICRO_BATCH, SourceType.DELTA, Sour
 def refuse_continuous(start: Start) -> Forecast | None:
     """Refuse state and sources that a continuous trigger does not have, as far as the files tell."""
     if start.checkpoint.stateful:
-        return _refuse(start, STATE, "continuous processing has no state", None, diagnoses.modes.CONTINUOUS_REFUSED)
+        return _refuse(start, STATE, "continuous processing has no state")
     for view in source_views(start.end, ()) if start.end is not None else ():
         if view.type in _WITHOUT:
-            detail = f"source {view.index} is {view.type}, which has no continuous reader"
-            return _refuse(start, OFFSETS, detail, None, diagnoses.modes.CONTINUOUS_REFUSED)
+            return _refuse(start, OFFSETS, f"source {view.index} is {view.type}, which has no continuous reader")
     return None
 
 

@@ -41,28 +41,23 @@ class SettingOutlook:
 
 def setting_outlooks(checkpoint: Checkpoint, spark: Spark, session: Mapping[str, str]) -> tuple[SettingOutlook, ...]:
     """Each setting that is given, in the order of the table of recorded ones, then by name; pure."""
-    recorded, state = recorded_settings_of(checkpoint), checkpoint.state
-    known = {setting.name: setting for setting in RECORDED if setting.known_to(spark)}
-    names = [name for name in known if name in session] + sorted(session.keys() - known.keys())
-    if not spark.rules.takes_state_format and state and state.operators:
-        # Spark 4.3 takes the state store checkpoint format from the checkpoint without having recorded it.
-        known[settings.CHECKPOINT_FORMAT] = Recorded(settings.CHECKPOINT_FORMAT, spark)
-        if recorded is not None:
-            recorded = {**recorded, settings.CHECKPOINT_FORMAT: str(state.format_version)}
-    return tuple(_foresee(name, session[name], known.get(name), recorded) for name in names)
+    uses, recorded, state = effective_settings(checkpoint, spark), {*checkpoint.conf}, checkpoint.state
+    logged = recorded_settings_of(checkpoint) is not None
+    if logged and state and state.operators and not spark.rules.takes_state_format:
+        uses[settings.CHECKPOINT_FORMAT] = str(state.format_version)  # which Spark 4.3 takes though it is not recorded
+        recorded.add(settings.CHECKPOINT_FORMAT)
+    known = [setting.name for setting in RECORDED if setting.known_to(spark) and setting.name in session]
+    names = [*known, *sorted(session.keys() - set(known))]
+    return tuple(_foresee(name, session[name], uses.get(name), recorded=name in recorded) for name in names)
 
 
-def _foresee(name: str, value: str, known: Recorded | None, recorded: Mapping[str, str] | None) -> SettingOutlook:
-    if known is None or recorded is None:
+def _foresee(name: str, value: str, used: str | None, *, recorded: bool) -> SettingOutlook:
+    if used is None:
         shown = mask_secrets(f"{name}={value}").partition("=")[2] if name.startswith("spark.sql.") else None
         return SettingOutlook(name, shown, shown, SettingUse.SESSION)
-    recorded_value = recorded.get(name, known.absent)
-    if recorded_value is None:
-        return SettingOutlook(name, value, value, SettingUse.SESSION)
-    if recorded_value == value:
+    if used == value:
         return SettingOutlook(name, value, value, SettingUse.SAME)
-    use = SettingUse.RECORDED if name in recorded else SettingUse.OLD_DEFAULT
-    return SettingOutlook(name, value, recorded_value, use)
+    return SettingOutlook(name, value, used, SettingUse.RECORDED if recorded else SettingUse.OLD_DEFAULT)
 
 
 def find_refused(checkpoint: Checkpoint, spark: Spark) -> Iterator[tuple[str, str]]:
@@ -70,9 +65,8 @@ def find_refused(checkpoint: Checkpoint, spark: Spark) -> Iterator[tuple[str, st
 
     ``SQLConf.setConfString`` checks the type and the value of each setting that this version knows.
     """
-    recorded = recorded_settings_of(checkpoint) or {}
     for setting in RECORDED:
-        value = recorded.get(setting.name)
+        value = checkpoint.conf.get(setting.name)
         if value is not None and setting.known_to(spark) and not _accepts(setting, value):
             yield setting.name, value
 

@@ -4,13 +4,12 @@ What ``ckpt repair`` can plan is left to it: it knows every fix, what each costs
 together.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 from ckpt import settings
-from ckpt.advice import Advice, Instruction, Known, Words, advise
+from ckpt.advice import Advice, Instruction, Words, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Checkpoint
 from ckpt.checkpoint.renamed import GZIPPED
 from ckpt.checkpoint.sources.file_logs import file_source_logs
@@ -19,11 +18,11 @@ from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.formats.names import compactible_id
 from ckpt.formats.sidecars import shown_name, sidecar
-from ckpt.model import Fault, Json, Unreadable
+from ckpt.model import Fault, Unreadable
 from ckpt.restart.book import BOOK, put_back
 from ckpt.restart.findings import Finding, Severity
 from ckpt.storage.locations import is_of_one_host, local_path
-from ckpt.texts import quote_path, span
+from ckpt.texts import quote_path
 
 
 def unreadable_log(checkpoint: Checkpoint, folder: str, batch_id: int) -> Advice | None:
@@ -83,21 +82,6 @@ def no_predecessor(checkpoint: Checkpoint, latest: int) -> Advice | None:
     return None
 
 
-def finished_again(checkpoint: Checkpoint) -> Advice | None:
-    """For finished batches that a start runs again; None leaves it to the diagnosis: ``repair-async`` can begin."""
-    readable = checkpoint.offsets.records
-    begins = any(batch in checkpoint.commits or batch == 0 or batch - 1 in readable for batch in readable)
-    return None if begins else BOOK.advise("repair")
-
-
-def repair_offsets(batch_ids: Sequence[int]) -> Advice:
-    """For offset files that differ from those before them."""
-    which = span("batch", batch_ids[0], batch_ids[-1])
-    named = f"offsets/ of {which}" if len(batch_ids) > 2 else " and ".join(f"{OFFSETS}/{i}" for i in batch_ids)
-    paths = tuple(f"{OFFSETS}/{batch}" for batch in batch_ids)
-    return BOOK.advise("repair", path=named).fill(Known(paths=paths))
-
-
 def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
     """Say of a missing file which file has its bytes, as the checksums that stayed prove, in place of other advice.
 
@@ -128,19 +112,6 @@ def name_renamed(finding: Finding, checkpoint: Checkpoint) -> Finding:
     return replace(finding, detail=detail, advice=BOOK.advise(way, **parts, source=source, target=target))
 
 
-def topic_recreated(latest: int | None, source: int, beginning: Mapping[str, Json], *, alone: bool) -> Advice:
-    """For the end of an uncommitted batch that is below its start: Kafka had fewer rows than had been read.
-
-    A start that finds them gone fails, and has written the offsets that are there now (measured on 3.5 to 4.3).
-    ``beginning`` has the offsets at which the new topic begins, and other topics go on; ``alone`` says that the query
-    has no other source.
-    """
-    to = json.dumps(beginning, separators=(",", ":"))
-    skip, begin = BOOK.advise("topic_recreated", latest=latest, source=source, to=to).steps
-    others = () if alone else BOOK.advise("other_sources", latest=latest).steps
-    return advise(skip, *others, begin)  # to begin is refused before the skip
-
-
 def can_rewind(checkpoint: Checkpoint, batch: int) -> bool:
     """Tell whether by names `ckpt rewind` goes back to a batch."""
     stores = (store.readable_batches for _, store in checkpoint.stores())
@@ -167,29 +138,15 @@ def commit_planned(checkpoint: Checkpoint, query: str = "the query") -> Words:
     return BOOK.text("commit_planned", query=query)
 
 
-def never_run(checkpoint: Checkpoint, lost: Sequence[int]) -> Advice:
-    """For planned batches that no start comes back to."""
-    which = span("batch", lost[0], lost[-1])
-    return BOOK.advise("read_never_run" if checkpoint.commits.ids else "put_back_commits", which=which)
-
-
-def contradicting_setting(checkpoint: Checkpoint) -> str | None:
-    """The setting of stateful operators that offsets record several values of, if any."""
-    for name in (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS):
-        logs = checkpoint.offsets.records.values()
-        recorded = {log.metadata.conf.get(name) for log in logs if log.metadata is not None}
-        if len(recorded) > 1:
-            return name
-    return None
-
-
 def lost_state(checkpoint: Checkpoint) -> Callable[[str], Advice | None]:
     """For the paths of folders of state that are missing; None leaves it to the diagnosis.
 
     No batch has all of its state, so a handoff has to be told after which one a new query continues. Without the
     schemas of an operator, which are in partition 0, no row of it is read.
     """
-    setting = contradicting_setting(checkpoint)
+    recorded = [log.metadata.conf for log in checkpoint.offsets.records.values() if log.metadata is not None]
+    of_operators = (settings.SHUFFLE_PARTITIONS, settings.PROVIDER_CLASS)
+    setting = next((name for name in of_operators if len({conf.get(name) for conf in recorded}) > 1), None)
     newest = next((batch for batch in reversed(checkpoint.commits.ids) if checkpoint.offsets.readable(batch)), None)
     has_schemas: dict[str, bool] = {}
     for operator, store in checkpoint.stores():

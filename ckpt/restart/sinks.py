@@ -191,11 +191,9 @@ class AnySink:
     def texts(self, *, sink_known: bool) -> tuple[Words, ...]:
         """The sentences of a page about it; unless the sink is known, also how to learn the rest."""
         ask, uri = Words(), Option("sink", Hole.URI)
-        if sink_known:
-            pass
-        elif self.named:
+        if self.named and not sink_known:
             ask = words("The commit log names {named}: {uri} shows how it behaves.", named=self.named, uri=uri)
-        elif self.ids is not None:
+        elif self.ids is not None and not sink_known:
             ask = words("{uri} (or append, upsert, kafka, noop) shows more.", uri=uri)
         return tuple(filter(None, (join((self.said, ask)), self.first)))
 

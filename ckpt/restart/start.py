@@ -8,7 +8,8 @@ from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import is_empty
 from ckpt.checkpoint.sources.registry import SourceRange, indexed, source_ranges
 from ckpt.model import Fault, OffsetLog, SourceOffset, Unreadable
-from ckpt.restart import diagnoses, remedies
+from ckpt.restart import diagnoses
+from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
 from ckpt.texts import span
 from ckpt.versions import Progress, Rules, Spark
@@ -135,7 +136,7 @@ class Start:
             committed = f"the latest commit is {self.committed}" if self.committed is not None else "there is no commit"
             were = "was" if len(lost) == 1 else "were"
             detail = f"{which} {were} planned, {committed}, and the next start runs only batch {self.latest}"
-            advice = remedies.never_run(self.checkpoint, lost)
+            advice = BOOK.advise("read_never_run" if self.checkpoint.commits.ids else "put_back_commits", which=which)
             because = (*because, Finding(diagnoses.logs.COMMITS_BEHIND, f"{OFFSETS}/{first}", detail, advice))
         forecast = Forecast(
             self.spark, self.progress, outcome, error=error, never_run=never, lost=lost, because=because

@@ -69,19 +69,14 @@ def _survives(damage: StateDamage, rules: Rules) -> bool:
         return damage.kind is DamageKind.CHECKSUM_DIFFERS
     if damage.kind is DamageKind.BAD_END and not rules.looks_for_version:
         return True
-    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and _is_verified(damage, rules.checksum_check)):
+    verified = {
+        ChecksumCheck.NONE: False,
+        ChecksumCheck.ALL_BUT_ZIPS: damage.file_kind is not StateFileKind.ZIP,
+        ChecksumCheck.FORMAT_2: damage.format_version == 2,
+    }
+    if damage.kind is DamageKind.ODD_END and not (damage.checksummed and verified[rules.checksum_check]):
         return True
     return damage.fallback and rules.repairs_snapshots
-
-
-def _is_verified(damage: StateDamage, checksum_check: ChecksumCheck) -> bool:
-    match checksum_check:
-        case ChecksumCheck.NONE:
-            return False
-        case ChecksumCheck.ALL_BUT_ZIPS:
-            return damage.file_kind is not StateFileKind.ZIP
-        case ChecksumCheck.FORMAT_2:
-            return damage.format_version == 2
 
 
 def _replays_from_nothing(damage: StateDamage) -> bool:

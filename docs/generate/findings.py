@@ -39,7 +39,7 @@ def _severity(diagnosis: Diagnosis) -> str:
 
 
 def _section(diagnosis: Diagnosis) -> str:
-    meaning, remedy = diagnosis.in_general
+    meaning, remedy = str(diagnosis.meaning), str(diagnosis.advice or "Nothing needs to be done.")
     head = f"## {diagnosis.code} {diagnosis.name}\n\n{_severity(diagnosis)}"
     seen = ", ".join(f"[{title}](incidents.md#{anchor})" for title, anchor in _incidents().get(diagnosis.code, ()))
     seen = f"\n**Incidents**: {seen}\n" if seen else ""

@@ -46,7 +46,7 @@ def test_it_is_named_and_not_listed(tree: str, tmp_path: Path) -> None:
     found = discover(open_storage(str(tmp_path / "top"))).checkpoints
 
     assert {str(tmp_path / "top" / path) for path in found}.isdisjoint(map(str, others))
-    assert found == (("c",) if (tmp_path / "top" / "c").is_dir() else ())
+    assert found == (["c"] if (tmp_path / "top" / "c").is_dir() else [])
 
 
 def test_a_source_of_iceberg_in_an_object_store() -> None:
@@ -77,7 +77,7 @@ def test_no_command_writes(command: str, tmp_path: Path, ckpt: Ckpt) -> None:
 def test_what_little_is_left_is_a_checkpoint(left: str, tmp_path: Path) -> None:
     top = write_files(tmp_path / "left", LEFT[left])
 
-    assert discover(open_storage(str(top))).checkpoints == ("",)
+    assert discover(open_storage(str(top))).checkpoints == [""]
     read_checkpoint(open_storage(str(top)))
 
 
@@ -92,7 +92,7 @@ def test_tables_that_their_own_libraries_made(tmp_path: Path) -> None:
     catalog.create_namespace("db")
     catalog.create_table("db.t", schema=rows.schema, location=f"file://{tmp_path}/iceberg").append(rows)
 
-    assert discover(open_storage(str(tmp_path))).checkpoints == ()
+    assert discover(open_storage(str(tmp_path))).checkpoints == []
     for name, what in (("delta", "a Delta table"), ("iceberg", "an Iceberg table"), ("iceberg/metadata", "an Iceberg")):
         with pytest.raises(NotACheckpoint, match=what):
             library.inspect(str(tmp_path / name))
@@ -110,7 +110,7 @@ def test_a_database_that_postgresql_made() -> None:
         )  # it refuses to be run by root
         subprocess.run([initdb, "-N", "-D", f"{name}/data"], check=True, capture_output=True, cwd="/", **root)
 
-        assert discover(open_storage(name)).checkpoints == ()
+        assert discover(open_storage(name)).checkpoints == []
         with pytest.raises(NotACheckpoint, match="PostgreSQL"):
             library.inspect(f"{name}/data/pg_multixact")
 
@@ -119,6 +119,6 @@ def test_a_database_that_postgresql_made() -> None:
 def test_the_logs_of_a_broker(kafka: str, run_folder: Path) -> None:
     (properties,) = run_folder.glob("kafka*/**/meta.properties")
 
-    assert discover(open_storage(str(properties.parent))).checkpoints == ()
+    assert discover(open_storage(str(properties.parent))).checkpoints == []
     with pytest.raises(NotACheckpoint, match="Kafka"):
         library.inspect(str(properties.parent / "__cluster_metadata-0"))

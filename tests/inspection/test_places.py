@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ckpt
-from ckpt.inspection.checks.places import find_passing_place
+from ckpt.inspection.checks.stored import find_passing_place
 from tests.support.files import rewrite
 from tests.support.places import SAMPLES
 

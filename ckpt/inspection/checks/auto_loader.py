@@ -29,23 +29,23 @@ def find_auto_loader(checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
-    listing = checkpoint.listing
+    listing, incomplete = checkpoint.listing, diagnoses.modes.AUTO_LOADER_INCOMPLETE
     if not listing.has_folder(folder):
-        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, folder, "there is no such folder")
+        yield Finding(incomplete, folder, "there is no such folder")
         return
     files = [*listing.walk(folder)]
     detail = f"{plural(len(files), 'file')}, {size(sum(info.size for _, info in files))}"
     names = listing.in_folder(folder)
     zips = {int(zip_name[1]) for name in names if (zip_name := _ZIP.fullmatch(name))}
     if not zips:
-        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, folder, "it has no snapshot (N.zip)")
+        yield Finding(incomplete, folder, "it has no snapshot (N.zip)")
     elif (newest := f"{max(zips)}.zip") not in names:
         lost = "its checksum file exists, but the file does not"
-        yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, f"{folder}/{newest}", lost)
+        yield Finding(incomplete, f"{folder}/{newest}", lost)
     snapshots = {path: zip_ for path, zip_ in checkpoint.source_snapshots.items() if path.startswith(f"{folder}/")}
     for path, snapshot in snapshots.items():
         if isinstance(snapshot, Unreadable):
-            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, snapshot.reason)
+            yield Finding(incomplete, path, snapshot.reason)
             continue
         detail += f"; {path.rpartition('/')[2]} names {plural(len(snapshot.ssts), 'SST file')}"
         missing = []
@@ -53,11 +53,9 @@ def _look_into(checkpoint: Checkpoint, folder: str) -> Iterator[Finding]:
             there = listing.in_folder(f"{folder}/{kind}")
             missing += [f"{kind}/{name}" for name, length in named if name not in there or there[name].size != length]
         if not snapshot.ssts and not snapshot.logs and path == f"{folder}/{max(zips)}.zip":
-            yield Finding(
-                diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, "it belongs to an empty list, though files were found"
-            )
+            yield Finding(incomplete, path, "it belongs to an empty list, though files were found")
         if missing:
             others = f" and {plural(len(missing) - 1, 'other')}" if missing[1:] else ""
             lost = f"it names {missing[0]}{others}: missing or of a different size"
-            yield Finding(diagnoses.modes.AUTO_LOADER_INCOMPLETE, path, lost)
+            yield Finding(incomplete, path, lost)
     yield Finding(diagnoses.modes.AUTO_LOADER, folder, detail)

@@ -464,10 +464,15 @@ def _foresee_lack(checkpoint: Checkpoint, outlook: SinkOutlook, first: int) -> S
 
 def _fill_skipped(checkpoint: Checkpoint, log: SinkLog) -> Advice | None:
     """Build the advice for a file sink whose log lacks batches that were skipped, and no others."""
-    fills = [_describe_fill(log, batch) for batch in _find_unfilled(checkpoint, log)]
-    if not fills:
+    if log.file_log is None or log.file_log.interval <= 0:
         return None
-    return BOOK.advise("sink_skipped", fills=join(fills, ", and then "))
+    latest, after = checkpoint.offsets.latest, -1 if log.last_batch is None else log.last_batch
+    missing = [batch for low, high in log.file_log.missing for batch in range(low, high + 1)]
+    missing += [batch for batch in checkpoint.commits.ids if latest is not None and after < batch <= latest]
+    lacking = [batch for batch in missing if batch >= log.file_log.first_needed]
+    if not lacking or not all(map(checkpoint.is_skipped, lacking)):
+        return None
+    return BOOK.advise("sink_skipped", fills=join([_describe_fill(log, batch) for batch in lacking], ", and then "))
 
 
 def _describe_fill(log: SinkLog, batch: int) -> Words:
@@ -492,20 +497,6 @@ def _describe_fill(log: SinkLog, batch: int) -> Words:
     return words("put a file {name} {inside} into its {log}: {write}", **parts, write=Code(write))
 
 
-def _find_unfilled(checkpoint: Checkpoint, log: SinkLog) -> tuple[int, ...]:
-    """Find the skipped batches that the log of a file sink has to get: none where it lacks others too."""
-    if log.file_log is None or log.file_log.interval <= 0:
-        return ()
-    first = log.file_log.first_needed
-    missing = [batch for low, high in log.file_log.missing for batch in range(low, high + 1)]
-    latest = checkpoint.offsets.latest
-    after = -1 if log.last_batch is None else log.last_batch
-    committed = checkpoint.commits.ids
-    missing += [batch for batch in committed if batch > after and latest is not None and batch <= latest]
-    lacking = [batch for batch in missing if batch >= first]
-    return tuple(lacking) if lacking and all(map(checkpoint.is_skipped, lacking)) else ()
-
-
 def build_first_mark(checkpoint: Checkpoint) -> PlannedBatch | None:
     """Build the mark that fits this checkpoint: the batch that is planned and not committed; None: there is none."""
     latest = checkpoint.offsets.latest
@@ -524,3 +515,13 @@ def find_noop_start(checkpoint: Checkpoint, sink: SinkOutlook | None) -> Iterato
         yield Finding(diagnoses.sinks.FIRST_START_UNREADABLE, FIRST_START, detail)
     elif mark == due:
         yield Finding(diagnoses.sinks.FIRST_INTO_NOOP, FIRST_START, f"batch {due.batch} runs next, and sinks have it")
+
+
+def find_shared_table(checkpoint: Checkpoint, sink: SinkLog | None) -> Iterator[Finding]:
+    """Find that several flows write one table: a warning where that is one of files, a note where nobody looked."""
+    flow = checkpoint.flow
+    if flow is None or not flow.siblings or (sink is not None and sink.kind != SinkKind.FILE):
+        return
+    names = ", ".join((flow.flow.name, *flow.siblings))
+    detail = f"{flow.flow.table} has the flows {names}"
+    yield Finding(diagnoses.modes.SHARED_TABLE, "", detail, minor=sink is None)

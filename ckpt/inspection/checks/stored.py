@@ -9,30 +9,29 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from ckpt import settings
-from ckpt.advice import advise
+from ckpt.advice import Code, Known, advise
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, STATE, Checkpoint
 from ckpt.checkpoint.history import Pattern, in_real_time, pattern, unplanned
 from ckpt.checkpoint.sources.connectors import ConnectorOffset
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.rate_micro_batch import RateMicroBatchOffset
 from ckpt.checkpoint.sources.registry import advances, counts_anew, offset_of, share_no_kind
-from ckpt.checkpoint.state.folders import find_store_partitions
+from ckpt.checkpoint.state.folders import SSTS, find_nested as find_nested_stores, find_store_partitions
 from ckpt.checkpoint.state.space import list_temporary_files
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.sidecars import sidecar
 from ckpt.formats.statefiles import DEFAULT_STORE
 from ckpt.inspection.checks.auto_loader import find_auto_loader
-from ckpt.inspection.checks.pipeline import find_versions
-from ckpt.inspection.checks.places import find_other_hosts, find_passing_place
 from ckpt.inspection.checks.sink_times import CLOCKS_APART_MS
 from ckpt.model import DamageKind, Kind, OffsetLog, Unreadable
 from ckpt.restart import diagnoses, offsets
 from ckpt.restart.book import BOOK
 from ckpt.restart.findings import Finding
 from ckpt.restart.newer import find_unknown_settings, name_setting
-from ckpt.restart.remedies import can_rewind, repair_offsets, topic_switch_planned
+from ckpt.restart.remedies import can_rewind, topic_switch_planned
 from ckpt.restart.state_errors import load_failure
-from ckpt.texts import instant, span
+from ckpt.storage.locations import is_of_one_host
+from ckpt.texts import instant, quote_word, span
 from ckpt.versions import Spark
 
 _MAX_FILE_AGE_MS = 7 * 86_400_000  # the default of the option maxFileAge
@@ -44,6 +43,13 @@ _OUTLIVES_A_LOAD = {
     DamageKind.CHANGED: diagnoses.state.STATE_REDESCRIBED,
     DamageKind.OTHER_SCHEMA: diagnoses.state.SCHEMA_OF_OTHER_ROWS,
 }
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_TEMPORARY = re.compile(rf"^(.*?/temporary-{_UUID})(?=/|$)")
+_PASSING = re.compile(
+    r"^(?:file:/*|dbfs:/+)?(/?(?:local_disk0|databricks/driver|mnt/tmp|opt/spark/work-dir)"
+    r"|/.*?/kubernetes\.io~empty-dir/[^/]+|/.*?/appcache/application_\w+)(?=/|$)"
+)
+"""Databricks, its driver, EMR, the image of Spark; a pod's own volume, and folders of YARN's containers."""
 _OF_ICEBERG = re.compile(r"sources/[^/]+/offsets")
 """Where an Iceberg source keeps the place at which the query began, as file 0 (``InitialOffsetStore``)."""
 
@@ -213,8 +219,10 @@ def compare_source_counts(checkpoint: Checkpoint) -> Iterator[Finding]:
         if share_no_kind(checkpoint.offsets.records[earlier[-1]], checkpoint.offsets.records[later[0]]):
             continue  # they are of another query, as the forecast says
         detail = f"{_describe_files(earlier)} {few}, {_describe_files(later)} {many}"
-        past = checkpoint.is_past(later[0]) or returned
-        yield Finding(diagnoses.logs.SOURCES_DIFFER, f"offsets/{later[0]}", detail, repair_offsets(later), past)
+        past, paths = checkpoint.is_past(later[0]) or returned, tuple(f"{OFFSETS}/{batch}" for batch in later)
+        named = f"offsets/ of {span('batch', later[0], later[-1])}" if later[2:] else " and ".join(paths)
+        advice = BOOK.advise("repair", path=named).fill(Known(paths=paths))
+        yield Finding(diagnoses.logs.SOURCES_DIFFER, paths[0], detail, advice, past)
 
 
 def _describe_files(batch_ids: list[int]) -> str:
@@ -261,6 +269,21 @@ def find_format_two(checkpoint: Checkpoint) -> Iterator[Finding]:
     """Find state store checkpoint format 2, which the session has to name: the checkpoint does not record it."""
     if checkpoint.state is not None and checkpoint.state.format_version == 2:
         yield Finding(diagnoses.state.FORMAT_TWO, "state", "state files have unique ids")
+
+
+def find_versions(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find a version that no run uses, and one that runs begin with though an earlier one has batches."""
+    flow = checkpoint.flow
+    if flow is None:
+        return
+    if flow.superseded:
+        yield Finding(diagnoses.modes.SUPERSEDED, "", f"runs use version {flow.live}")
+    elif flow.before is not None and checkpoint.commits.latest is None:
+        detail = f"no batch is committed in version {flow.version}, but version {flow.before} has batches"
+        run = Code(f"spark-pipelines run --full-refresh {quote_word(flow.flow.refreshed or 'TABLE')}")
+        named = {"unused": f"{flow.version}.unused", "folders": ", ".join(flow.above), "before": flow.before}
+        advice = BOOK.advise("version_without_batches", run=run, **named)
+        yield Finding(diagnoses.modes.UNFINISHED_VERSION, "", detail, advice)
 
 
 def find_real_time(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -485,6 +508,35 @@ def find_nested(checkpoint: Checkpoint) -> Iterator[Finding]:
             advice = BOOK.advise("inspect_nested", nested=f"{checkpoint.uri.rstrip('/')}/{above}")
             detail = "another checkpoint, which this report does not cover"
             yield Finding(diagnoses.others.NESTED, above, detail, advice)
+
+
+def find_passing_place(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that the checkpoint is, or was written, in a place that ends with the run, the container or the machine."""
+    recorded = ((f"{STATE}/{operator.id}", path) for operator in checkpoint.operators for path in operator.schema_paths)
+    for path, location in (("", checkpoint.uri), *recorded):
+        where = f"it was written in {location}" if path else location
+        if made := _TEMPORARY.match(location):
+            detail = f"{where if path else made[1]}: Spark made it for one run because checkpointLocation was not set"
+        elif kept := _PASSING.match(location):
+            detail = f"{where}: {kept[1]} disappears with the container or the machine"
+        else:
+            continue
+        yield Finding(diagnoses.others.PASSING_PLACE, path, detail)
+        return
+
+
+def find_other_hosts(checkpoint: Checkpoint) -> Iterator[Finding]:
+    """Find that partitions of state have no folder on a local path: executors elsewhere wrote them on their own disks.
+
+    Measured on 4.2 with workers that have disks of their own: the driver writes the logs and the schemas, and batches
+    run and are committed until a partition is loaded on another host.
+    """
+    damages = checkpoint.state.damages if checkpoint.state else ()
+    missing = [at.path for at in damages if at.kind is DamageKind.MISSING_PARTITION and at.path.count("/") == 2]
+    missing = [path for path in missing if not checkpoint.listing.has_folder(f"{path}/{SSTS}")]
+    if missing and is_of_one_host(checkpoint.uri) and not find_nested_stores(checkpoint.listing).keys() >= {*missing}:
+        detail = "executors on other hosts may have it"
+        yield Finding(diagnoses.others.OTHER_HOSTS, missing[0], detail)
 
 
 def find_nothing(checkpoint: Checkpoint) -> Iterator[Finding]:

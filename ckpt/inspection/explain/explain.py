@@ -100,7 +100,7 @@ def _count_words() -> Counter[str]:
     return Counter(word for _, _, words in _list_messages() for word in set(words))
 
 
-_LONGEST = 2000  # characters of a line that are looked at
+_LONGEST = 2000  # characters of a line in which paths, batches and exceptions are looked for
 _FOLDER = re.compile(r"((?:[a-z][a-z0-9+.-]{0,20}:)?/[^\s'\",;()\[\]]+)/(?:offsets|commits|state|sources|metadata)\b")
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,20}:")
 _BATCH = re.compile(r"\bbatch(?:Id| id)?[ =:]{1,3}(\d{1,18})\b|/(?:offsets|commits)/(\d{1,18})\b")
@@ -309,8 +309,7 @@ def _split_path(path: str) -> list[str]:
 
 
 _CHUNK = 1 << 20
-_LONGEST = 1 << 16  # characters of a line that are looked at
-
+_LONGEST_READ = 1 << 16  # characters of a line that are searched for errors
 _GZIP = b"\x1f\x8b"
 _OF_GZIP = 31  # the wbits of zlib for data in gzip format
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # how PowerShell writes what it redirects
@@ -369,4 +368,4 @@ def _read_blocks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _split_lines(raw: bytes) -> list[str]:
-    return [line[:_LONGEST] for line in clean(_BLANK.sub("\n", raw.decode("utf-8", "replace")))]
+    return [line[:_LONGEST_READ] for line in clean(_BLANK.sub("\n", raw.decode("utf-8", "replace")))]

@@ -192,8 +192,6 @@ def _undo_json(text: str) -> str:
         whole := _load(stripped)
     ) is not None:
         return "\n".join(_spell(whole))
-    if '{"' not in text and "{ " not in text:
-        return text
     return "\n".join(part for line in text.split("\n") for part in _unpack(line))
 
 

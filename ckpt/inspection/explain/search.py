@@ -55,11 +55,6 @@ class Hit:
     foreign: bool = False  # its stack has code of Spark or of another program; none of it was named
 
     @property
-    def record(self) -> int:
-        """The number of its record."""
-        return -self.key[5]
-
-    @property
     def breadth(self) -> int:
         """0 for an error with one cause, 1 for one with several, 2 for one whose cause is in the text below it."""
         return self.error.broad + self.error.wraps
@@ -85,7 +80,7 @@ class Search:
     _ends: set[str] = field(default_factory=set)  # the queries whose end the record tells
     _pending: list[Hit] = field(default_factory=list)  # their stacks are still to come
     _innermost: str = ""  # of the record
-    _kept: bool = False  # the record has a known error
+    _kept: list[Hit] = field(default_factory=list)  # whose nearest line to the cause is in the record
     _traceback: bool = False  # the next line that is not indented ends a traceback of Python
 
     def add(self, lines: list[str]) -> None:
@@ -111,11 +106,11 @@ class Search:
         narrowest: dict[str, int] = {}
         for hit in self.hits.values():
             narrowest[hit.line] = min(hit.breadth, narrowest.get(hit.line, hit.breadth))
-        hits = (hit for hit in self.hits.values() if hit.breadth == narrowest[hit.line])
+        in_order = (self.hits[error.id] for error in known_texts() if error.id in self.hits)
+        hits = (hit for hit in in_order if hit.breadth == narrowest[hit.line])
         if self.query in self.queries:
             hits = (hit for hit in hits if not hit.other)
-        order = _order_errors()
-        return sorted(hits, key=lambda hit: (hit.key, order[hit.error.id]))
+        return sorted(hits, key=lambda hit: hit.key)
 
     def _search_line(self, line: str, anchors: re.Pattern[str] | None, wanted: Iterable[_Mark]) -> None:
         stripped = line.lstrip()
@@ -139,16 +134,14 @@ class Search:
             self._traceback = self._traceback or _TRACEBACK in line
         if any(word in line for word in _ENDED):
             self._ended = True
-            self._note_queries(_QUERY.findall(line))
+            ids = _QUERY.findall(line)
+            if self.query in ids or len(self.queries) < _QUERIES:
+                self.queries.update(ids)
+                self._ends.update(ids)
         if (named or "[" in line) and _THROWN.search(line):
             self.thrown = min(filter(None, (self.thrown, (self._make_key(broad=False), line))))
         if anchors is not None and anchors.search(line):
             self._note_errors(line, wanted)
-
-    def _note_queries(self, ids: list[str]) -> None:
-        if self.query in ids or len(self.queries) < _QUERIES:
-            self.queries.update(ids)
-            self._ends.update(ids)
 
     def _note_errors(self, line: str, wanted: Iterable[_Mark]) -> None:
         """Note the errors that a line names; for a class, or words with a frame beside them, no stack is needed."""
@@ -180,10 +173,9 @@ class Search:
 
     def _end_record(self) -> None:
         self._close()
-        for hit in self.hits.values() if self._kept else ():
-            if hit.record == self._record:
-                hit.innermost = self._innermost
-        self._innermost, self._traceback, self._kept = "", False, False
+        for hit in self._kept:
+            hit.innermost = self._innermost
+        self._innermost, self._traceback, self._kept = "", False, []
 
     def _add_frame(self, line: str) -> None:
         for pending in list(self._pending):
@@ -200,14 +192,14 @@ class Search:
         self._pending.clear()
 
     def _keep(self, pending: Hit) -> None:
-        self._kept = True
         known = self.hits.setdefault(pending.error.id, pending)
-        if known is pending:
-            return
-        known.times += 1
-        known.other = known.other and pending.other
-        if pending.key < known.key:
+        if known is not pending:
+            known.times += 1
+            known.other = known.other and pending.other
+            if pending.key >= known.key:
+                return
             known.key, known.line = pending.key, pending.line
+        self._kept.append(known)
 
 
 def _is_in(line: str, frames: tuple[str, ...]) -> bool:
@@ -222,11 +214,6 @@ def _list_anchors(*, findings: bool) -> dict[str, list[_Mark]]:
         for phrase in error.phrases:
             anchored.setdefault(phrase.anchor, []).append((error, phrase))
     return anchored
-
-
-@cache
-def _order_errors() -> dict[str, int]:
-    return {error.id: number for number, error in enumerate(known_texts())}
 
 
 @cache

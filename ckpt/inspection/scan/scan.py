@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from os import PathLike, fspath
 from typing import Annotated, Any, NamedTuple
 
@@ -21,14 +20,7 @@ from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.errors import CkptError, NotFound, SourceError, StorageError, UsageError, one_line
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.inspection.scan.rows import ScannedCheckpoint, make_row, make_unreadable_row
-from ckpt.inspection.scan.unfinished import (
-    ScanRequest,
-    Unfinished,
-    find_folder,
-    keep_unfinished,
-    name_store,
-    read_clock_ms,
-)
+from ckpt.inspection.scan.unfinished import ScanRequest, Unfinished, keep_unfinished, read_clock_ms
 from ckpt.live.asking import ask_sources
 from ckpt.live.kafka.options import SERVERS, translate_options
 from ckpt.model import Location
@@ -37,6 +29,7 @@ from ckpt.restart.findings import Severity
 from ckpt.storage import Folder, Root, Storage, open_storage
 from ckpt.storage.locations import is_in_memory
 from ckpt.storage.remote import share_requests
+from ckpt.texts import mask_secrets
 from ckpt.values import Value
 from ckpt.versions import __version__
 
@@ -44,27 +37,20 @@ _AGO = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TABLES = frozenset(("_delta_log", "_spark_metadata"))  # a Delta table, the output of a file sink
 _NEVER = _TABLES | {"_temporary", ".hoodie"}  # folders that hold no checkpoint
+_NAME_A_STORE = ("endpoint", "authority", "account_name", "host")  # options of a storage, not who asks it
 _FOLDERS_AT_ONCE = 32  # folders of a remote root that are listed side by side
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Discovered:
     """The folders below a root; paths are relative to it, ``""`` is the root itself."""
 
-    checkpoints: tuple[str, ...]  # sorted
-    superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
-    unlisted: tuple[tuple[str, str], ...] = ()  # folders that could not be listed, and why
-    points: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of a query, by the newest of them
-
-
-@dataclass(slots=True)
-class _Search:
     root: Root
     all_versions: bool
     checkpoints: list[str] = field(default_factory=list)
-    superseded: int = 0
-    unlisted: list[tuple[str, str]] = field(default_factory=list)
-    points: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    superseded: int = 0  # versions of flows of pipelines that no run uses, and that are left out
+    unlisted: list[tuple[str, str]] = field(default_factory=list)  # folders that could not be listed, and why
+    points: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of a query, by the newest of them
 
     def list_folder(self, folder: str) -> Folder | None:
         """List one folder; None where it has vanished, or cannot be listed, which is noted unless it is the root."""
@@ -79,12 +65,6 @@ class _Search:
             self.unlisted.append((folder, str(error)))
         return None
 
-    def find_versions(self, folder: str, level: Folder) -> tuple[str, ...]:
-        """List the versions of a flow of a declarative pipeline; none for any other folder."""
-        parsed = parse_flow(self.root.below(folder).uri)
-        names = (*level.files, *level.folders)  # a run takes a file for a version too, and fails
-        return sort_versions(names) if parsed is not None and parsed[1] is None else ()
-
     def note_points(self, folder: str, level: Folder) -> frozenset[str]:
         """Note the newest point of each query for all of them; return the names that need no look."""
         points, unfinished = list_points(self.root.below(folder), level)
@@ -95,7 +75,9 @@ class _Search:
 
     def choose_folders(self, folder: str, level: Folder) -> list[tuple[str, bool]]:
         """Note a checkpoint; return the folders to be looked at next, and whether they are links."""
-        if versions := self.find_versions(folder, level):
+        flow = parse_flow(self.root.below(folder).uri)
+        names = (*level.files, *level.folders)  # a run takes a file for a version too, and fails
+        if flow is not None and flow[1] is None and (versions := sort_versions(names)):
             live = versions if self.all_versions else versions[-1:]
             self.superseded += len(versions) - len(live)
             self.checkpoints += [f"{folder}/{name}".lstrip("/") for name in live]
@@ -117,7 +99,7 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
     A symbolic link is looked at and not followed further. In a Delta table, and in the output of a file sink, folders
     of partitions (``day=1``) are left out. Raises NotFound or StorageError where the root itself cannot be listed.
     """
-    search = _Search(root, all_versions)
+    search = Discovered(root, all_versions)
     level: list[tuple[str, bool]] = [("", False)]  # folders, and whether they are symbolic links
     below = 0
     with ThreadPoolExecutor(1 if root.local else _FOLDERS_AT_ONCE, thread_name_prefix="ckpt-discover") as pool:
@@ -130,8 +112,9 @@ def discover(root: Root, depth: int | None = None, *, all_versions: bool = False
                 deeper += [] if linked else chosen
             below += 1
             level = deeper if depth is None or below <= depth else []
-    unlisted = tuple(sorted(search.unlisted))
-    return Discovered(tuple(sorted(search.checkpoints)), search.superseded, unlisted, search.points)
+    search.checkpoints.sort()
+    search.unlisted.sort()
+    return search
 
 
 _WORTH_A_PROCESS = 40  # checkpoints: what takes as long to inspect as a process to start
@@ -152,6 +135,8 @@ class InspectOptions(NamedTuple):
 
     prepare: Prepare = read_loaded
     spark: tuple[str, ...] = ()
+    storage_options: Mapping[str, str] = {}
+    kafka_options: Mapping[str, str] | None = None  # for every Kafka source: without them no source is asked
 
     def __str__(self) -> str:
         return " ".join((self.prepare.__name__, *self.spark))
@@ -226,34 +211,29 @@ def scan_all(
     uris = tuple(dict.fromkeys(fspath(root) for root in locations))
     brokers = (source_options or {}).get(SERVERS)
     storage_options = storage_options or {}
-    places = uris, None if resume is None else find_folder(uris), name_store(storage_options)
-    request = ScanRequest(__version__, *places, depth, all_versions, brokers, since, str(how), read_clock_ms())
-    look = partial(_scan, storage_options, jobs or os.cpu_count() or 1, source_options, how, watcher)
-    if resume is None:
-        return look(request, None)
-    with keep_unfinished(fspath(resume), request) as unfinished:
-        return look(unfinished.request, unfinished)
+    relative = any("://" not in uri and not os.path.isabs(uri) for uri in uris)
+    folder = os.getcwd() if resume is not None and relative else None
+    stores = (name for name in sorted(storage_options) if any(part in name for part in _NAME_A_STORE))
+    store = tuple(mask_secrets(f"{name}={storage_options[name]}") for name in stores)
+    asked = folder, store, depth, all_versions, brokers, since, str(how)
+    request = ScanRequest(__version__, uris, *asked, began_ms=read_clock_ms())
+    how = how._replace(storage_options=dict(storage_options), kafka_options=source_options and dict(source_options))
+    with keep_unfinished(None if resume is None else fspath(resume), request) as unfinished:
+        return _scan(how, jobs or os.cpu_count() or 1, watcher, unfinished)
 
 
-def _scan(
-    options: Mapping[str, str],
-    jobs: int,
-    kafka_options: Mapping[str, str] | None,
-    how: InspectOptions,
-    watcher: Watcher | None,
-    request: ScanRequest,
-    unfinished: Unfinished | None,
-) -> Scan:
+def _scan(how: InspectOptions, jobs: int, watcher: Watcher | None, unfinished: Unfinished) -> Scan:
+    request, before = unfinished.request, unfinished.rows
     scanned: list[ScannedRoot] = []
-    below: dict[str, tuple[str, ...]] = {}
+    below: dict[str, list[str]] = {}
     points: dict[str, tuple[str, ...]] = {}
     rows: dict[str, ScannedCheckpoint] = {}
     for uri in request.roots:
         try:
-            storage = open_storage(uri, options)
+            storage = open_storage(uri, how.storage_options)
             discovered = discover(storage, request.depth, all_versions=request.all_versions)
         except CkptError as error:
-            if unfinished is not None and any(root == uri for root, _ in unfinished.rows):
+            if any(root == uri for root, _ in before):
                 raise _stay(error, unfinished) from error
             scanned.append(ScannedRoot(uri, error=str(error)))
             continue
@@ -262,27 +242,24 @@ def _scan(
         points |= {storage.below(path).uri: kept for path, kept in discovered.points.items()}
         unlisted = (make_unreadable_row(storage.below(path).uri, why) for path, why in discovered.unlisted)
         rows |= {row.path: row for row in unlisted}
-    before = unfinished.rows if unfinished else {}
     taken = [before[uri, path] for uri, paths in below.items() for path in paths if (uri, path) in before]
     rows |= {row.path: row for row in taken if row is not None}
     done, total = len(taken), sum(map(len, below.values()))
     for uri, paths in below.items():
         left = [path for path in paths if (uri, path) not in before]
         unread = 0
-        for path, row in _look(uri, options, left, jobs, request.changed_since_ms, kafka_options, how):
+        for path, row in _look(uri, left, jobs, request.changed_since_ms, how):
             done += 1
             if watcher is not None:
                 watcher(done, total)
             if row is not None:
                 rows[row.path] = row
-            if unfinished is not None:
-                unfinished.keep((uri, path), row)
-                unread = unread + 1 if row is not None and row.error is not None else 0
-                if unread and not unread % _AT_ONCE:
-                    _must_answer(uri, options, unfinished)
+            unfinished.keep((uri, path), row)
+            unread = unread + 1 if row is not None and row.error is not None else 0
+            if unfinished.path and unread and not unread % _AT_ONCE:
+                _must_answer(uri, how.storage_options, unfinished)
     ordered = tuple(sorted((replace(row, points=points.get(path, ())) for path, row in rows.items()), key=_rank))
-    started_over = unfinished.started_over if unfinished else None
-    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), started_over)
+    return Scan(tuple(scanned), ordered, request.began_ms, read_clock_ms(), len(taken), unfinished.started_over)
 
 
 def _must_answer(uri: str, options: Mapping[str, str], unfinished: Unfinished) -> None:
@@ -316,32 +293,22 @@ def _stay(error: CkptError, unfinished: Unfinished) -> StorageError:
 
 
 def _look(
-    uri: str,
-    options: Mapping[str, str],
-    paths: Sequence[str],
-    jobs: int,
-    since_ms: int | None,
-    reader: Mapping[str, str] | None,
-    how: InspectOptions,
+    uri: str, paths: Sequence[str], jobs: int, since_ms: int | None, how: InspectOptions
 ) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
-    """Make the row of each checkpoint below a root, as they are done; None for one that has not changed since a time.
-
-    ``reader`` are options for every Kafka source: without them no source is asked.
-    """
-    local = open_storage(uri, options).local
+    """Make the row of each checkpoint below a root, as they are done; None for one without a change since then."""
+    local = open_storage(uri, how.storage_options).local
     count = min(jobs if local else min(jobs, _MOST_REMOTE), len(paths) // _WORTH_A_PROCESS)
     count = max(count, 1) if not is_in_memory(uri) else 1
     size = 1 if local else _AT_ONCE
     tasks = [paths[first : first + size] for first in range(0, len(paths), size)]
-    shared = uri, dict(options), since_ms, reader and dict(reader), how, count
-    yield from (row for _, row in Processes(count).run(make_looker, shared, tasks))
+    yield from (row for _, row in Processes(count).run(make_looker, (uri, since_ms, how, count), tasks))
 
 
 def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, ScannedCheckpoint | None]]]:
     """Inspect some checkpoints of a root in a process of its own: the row of each, None for one without a change."""
-    uri, options, since_ms, reader, how, processes = shared
+    uri, since_ms, how, processes = shared
     share_requests(processes if processes == 1 else processes + 1)  # whoever lists has its connections too
-    root = open_storage(uri, options)
+    root = open_storage(uri, how.storage_options)
 
     def make(path: str) -> ScannedCheckpoint | None:
         storage = root.below(path)
@@ -350,7 +317,7 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
                 return None
         except CkptError as error:
             return make_unreadable_row(storage.uri, str(error))
-        return _inspect_one(storage, options, reader, how)[0]
+        return _inspect_one(storage, how)[0]
 
     def do(paths: Sequence[str]) -> Iterator[tuple[str, ScannedCheckpoint | None]]:
         if len(paths) < 2:
@@ -362,10 +329,9 @@ def make_looker(shared: Any) -> Callable[[Sequence[str]], Iterator[tuple[str, Sc
     return do
 
 
-def _inspect_one(
-    storage: Storage, options: Mapping[str, str], reader: Mapping[str, str] | None, how: InspectOptions
-) -> tuple[ScannedCheckpoint, Inspection | None]:
+def _inspect_one(storage: Storage, how: InspectOptions) -> tuple[ScannedCheckpoint, Inspection | None]:
     """Inspect a checkpoint, with what its Kafka sources have now if these are to be asked; None where it cannot."""
+    options, reader = how.storage_options, how.kafka_options
     try:
         how.prepare(storage, options)
         checkpoint = look_beside(read_checkpoint(storage, look_only=True), options)
@@ -396,12 +362,12 @@ def present_worst(
     An inspection may be large, so that it is presented at once and not kept.
     """
     rows, texts, length = list(scan.checkpoints), dict[str, str](), 0
+    how = how._replace(storage_options=storage_options or {}, kafka_options=kafka_options)
 
     def look(row: ScannedCheckpoint) -> tuple[ScannedCheckpoint, str | None]:
         if row.error is not None:
             return row, None
-        options = storage_options or {}
-        again, inspection = _inspect_one(open_storage(row.path, options), options, kafka_options, how)
+        again, inspection = _inspect_one(open_storage(row.path, how.storage_options), how)
         return replace(again, points=row.points), None if inspection is None else present(inspection)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ckpt-present") as pool:

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from ckpt.checkpoint.checkpoint import COMMITS, METADATA, OFFSETS
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.inspection.scan.rows import ScannedCheckpoint
-from ckpt.texts import instant, mask_secrets
+from ckpt.texts import instant
 from ckpt.values import parse_record
 
 _LONGEST_MS = 86_400_000  # a day: rows of before that would be shown as if they were of now
@@ -56,24 +56,27 @@ class ScanRequest:
 class Unfinished:
     """A scan that is under way."""
 
-    path: str
     request: ScanRequest  # that of the scan that was interrupted, if one was
-    rows: Mapping[Key, ScannedCheckpoint | None] = field(repr=False)  # of before; None: it had not changed
-    started_over: str | None  # why the rows that the file had cannot be used, if it had some
-    _file: BinaryIO = field(repr=False)
+    path: str = ""  # empty: nothing is kept
+    rows: Mapping[Key, ScannedCheckpoint | None] = field(default_factory=dict)  # of before; None: it had not changed
+    started_over: str | None = None  # why the rows that the file had cannot be used, if it had some
+    _file: BinaryIO | None = None
 
     def keep(self, key: Key, row: ScannedCheckpoint | None) -> None:
         """Write the row of a checkpoint; one that could not be looked at is tried again. Raises CkptError."""
-        if row is None or row.error is None:
+        if self._file is not None and (row is None or row.error is None):
             _write_line(self._file, self.path, [*key, None if row is None else asdict(row)])
 
 
 @contextmanager
-def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
-    """Open the file of a scan, and remove it where nothing is raised inside.
+def keep_unfinished(path: str | None, request: ScanRequest) -> Iterator[Unfinished]:
+    """Open the file of a scan, if there is to be one, and remove it where nothing is raised inside.
 
     Raises UsageError where it is another file; CkptError where it cannot be written, or another scan is writing it.
     """
+    if path is None:
+        yield Unfinished(request)
+        return
     file = _open(path)
     try:
         _lock(file, path)
@@ -82,7 +85,7 @@ def keep_unfinished(path: str, request: ScanRequest) -> Iterator[Unfinished]:
             file.seek(0)
             file.truncate()
             _write_line(file, path, asdict(request))
-        yield Unfinished(path, earlier or request, rows, why, file)
+        yield Unfinished(earlier or request, path, rows, why, file)
         with suppress(FileNotFoundError):
             os.unlink(path)
     finally:
@@ -168,17 +171,6 @@ def _write_line(file: BinaryIO, path: str, value: object) -> None:
         file.flush()
     except OSError as error:
         raise CkptError(f"{one_line(path)} cannot be written: {error.strerror or error}") from error
-
-
-def find_folder(roots: Iterable[str]) -> str | None:
-    """The folder from which relative local roots start; None where all roots are URIs or start at the top."""
-    return os.getcwd() if any("://" not in root and not os.path.isabs(root) for root in roots) else None
-
-
-def name_store(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the options of a storage those that say where it is, and not who asks."""
-    places = ("endpoint", "authority", "account_name", "host")
-    return tuple(mask_secrets(f"{name}={options[name]}") for name in sorted(options) if any(p in name for p in places))
 
 
 def read_clock_ms() -> int:

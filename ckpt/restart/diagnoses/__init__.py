@@ -11,8 +11,6 @@ from ckpt.restart.findings import Diagnosis
 
 def all_diagnoses() -> tuple[Diagnosis, ...]:
     """Every diagnosis, in the order of its code."""
-    declared = (
-        value for block in (logs, modes, state, others, sinks, sources, starting) for value in vars(block).values()
-    )
-    diagnoses = (value for value in declared if isinstance(value, Diagnosis))
-    return tuple(sorted(diagnoses, key=lambda diagnosis: diagnosis.code))
+    blocks = (logs, modes, state, others, sinks, sources, starting)
+    declared = (value for block in blocks for value in vars(block).values() if isinstance(value, Diagnosis))
+    return tuple(sorted(declared, key=lambda diagnosis: diagnosis.code))

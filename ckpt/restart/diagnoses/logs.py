@@ -1,7 +1,6 @@
 """Diagnoses of the offset and commit logs, of ``metadata``, and of what a start makes of them (CKPT1xx, CKPT2xx)."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
-from ckpt.restart.findings import Asked, Severity
+from ckpt.restart.findings import Asked, Severity, error, note, warning
 
 UNREADABLE_LOG = error("CKPT101 unreadable-log-file")
 UNREADABLE_LOG_IGNORED = note("CKPT102 unreadable-log-file-ignored")

@@ -1,6 +1,6 @@
 """Diagnoses of real-time mode, declarative pipelines and other younger modes (CKPT25x)."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.findings import error, note, warning
 
 REAL_TIME_REFUSED = error("CKPT250 real-time-mode-refused")
 REAL_TIME_FORMAT = error("CKPT251 real-time-mode-needs-format-2")

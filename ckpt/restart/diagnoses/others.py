@@ -1,6 +1,6 @@
 """Diagnoses of sources and sinks (CKPT4xx), of other files (CKPT5xx), of the kind of checkpoint (CKPT6xx)."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.findings import error, note, warning
 
 OFFSETS_WENT_BACK = warning("CKPT401 offsets-went-backwards")
 TOPIC_SWITCHED = warning("CKPT406 kafka-topic-switched")

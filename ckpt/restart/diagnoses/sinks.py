@@ -1,6 +1,6 @@
 """Diagnoses of what ``ckpt inspect --sink`` finds in the sink (CKPT41x, CKPT420), and of what one left uncomputed."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.findings import error, note, warning
 
 SINK_WILL_DROP = error("CKPT411 sink-drops-batches")
 SINK_LACKS = warning("CKPT412 sink-lacks-batches")

@@ -1,6 +1,6 @@
 """Diagnoses of what ``ckpt inspect --sources`` finds: CKPT42x Kafka, 45x Delta, 46x files, 47x Iceberg."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.findings import error, note, warning
 
 KAFKA_ENDS_EARLIER = error("CKPT421 kafka-topic-recreated")
 KAFKA_EXPIRED = error("CKPT422 kafka-rows-expired")

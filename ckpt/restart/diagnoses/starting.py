@@ -1,6 +1,6 @@
 """Diagnoses of what ``ckpt preflight`` finds in a start that is about to be tried (CKPT43x, CKPT44x, CKPT48x)."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.findings import error, note, warning
 
 SECOND_DRIVER = error("CKPT431 checkpoint-in-use")
 NUMBER_OF_SOURCES = error("CKPT432 query-source-count-changed")

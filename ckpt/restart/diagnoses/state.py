@@ -1,6 +1,6 @@
 """Diagnoses of the state and what describes it (CKPT3xx)."""
 
-from ckpt.restart.diagnoses.common import error, note, warning
+from ckpt.restart.findings import error, note, warning
 
 STATE_CHAIN_HOLE = error("CKPT301 state-file-missing")
 STATE_FILE_DAMAGED = error("CKPT302 state-file-damaged")

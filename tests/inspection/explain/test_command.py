@@ -127,7 +127,7 @@ def test_what_is_unknown_says_so_and_what_is_near(ckpt: Ckpt) -> None:
 @pytest.mark.parametrize("diagnosis", all_diagnoses(), ids=lambda diagnosis: diagnosis.code)
 def test_a_finding_is_explained_by_its_declaration(diagnosis: Diagnosis, ckpt: Ckpt) -> None:
     with speaking(SHELL):
-        meaning, remedy = map(str, diagnosis.in_general)
+        meaning, remedy = str(diagnosis.meaning), str(diagnosis.advice or "Nothing needs to be done.")
     for text in (
         diagnosis.code,
         f" {diagnosis.code.lower()}\n",

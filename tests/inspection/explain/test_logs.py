@@ -253,3 +253,12 @@ def test_hostile_text_ends() -> None:
     )
     assert causes("\x00\x1b[2J batch 4 doesn't exist") == ["batch-does-not-exist"]
     assert causes("\x1f\x8b not gzip") == []
+
+
+def test_of_a_long_line_only_the_beginning_is_compared_with_a_checkpoint() -> None:
+    """The pattern of paths takes as long as the square of a line: a minute for one of 60,000 characters."""
+    line = f"batch 4 doesn't exist in /other/offsets/4{' ' * 3000}/another/offsets/4 {'/a' * 15_000}"
+    assert explain(line, checkpoint=SAMPLES / "kafka-4.2").contradictions == (
+        "the text names /other, which is another path",
+    )
+    assert explain(line.replace("/other/offsets/4", "offsets"), checkpoint=SAMPLES / "kafka-4.2").contradictions == ()

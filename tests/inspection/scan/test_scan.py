@@ -91,7 +91,7 @@ def test_depth_counts_levels_below_the_root(tmp_path: Path) -> None:
     for place in ("one", "two/b", "three/b/c"):
         (tmp_path / place / "offsets").mkdir(parents=True)
     found = [discover(open_storage(str(tmp_path)), depth).checkpoints for depth in (0, 1, 2, None)]
-    assert found == [(), ("one",), ("one", "two/b"), ("one", "three/b/c", "two/b")]
+    assert found == [[], ["one"], ["one", "two/b"], ["one", "three/b/c", "two/b"]]
 
 
 def test_links_are_looked_at_and_not_followed(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_links_are_looked_at_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "inner" / "offsets").mkdir(parents=True)
     (tmp_path / "root" / "linked").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "root" / "a" / "b" / "loop").symlink_to(tmp_path / "root")
-    assert discover(open_storage(str(tmp_path / "root"))).checkpoints == ("linked",)
+    assert discover(open_storage(str(tmp_path / "root"))).checkpoints == ["linked"]
 
 
 def test_state_and_partitions_of_tables_are_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.reader import open_checkpoint
-from ckpt.inspection.checks.real_time import compare_real_time
-from ckpt.inspection.preflight import PlannedStart, judge_start
+from ckpt.inspection.preflight import PlannedStart, compare_real_time, judge_start
 from ckpt.query.description import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.restart.findings import Asked, Outcome
 from ckpt.restart.rules import forecast

@@ -10,7 +10,7 @@ import pytest
 
 from ckpt.checkpoint.reader import open_checkpoint
 from ckpt.formats.operators import OPERATORS as ALL_OPERATORS, OperatorName, restate_operator
-from ckpt.inspection.checks.real_time import compare_real_time
+from ckpt.inspection.preflight import compare_real_time
 from ckpt.migrate.switches import migrate_real_time
 from ckpt.query.description import DescribedOperator, DescribedSource, QueryDescription
 from ckpt.restart import messages
