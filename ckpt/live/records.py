@@ -10,6 +10,7 @@ from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.checkpoint.sources.plugins import PluginOffset
+from ckpt.formats.iceberg import IcebergSnapshot
 
 Part = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -106,24 +107,13 @@ class IcebergOption(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotNow:
-    """A snapshot of an Iceberg table, as a streaming query sees it."""
-
-    id: int
-    operation: str | None  # append, replace, overwrite, delete
-    files: int | None  # that it added; None: not recorded
-    rows: int | None
-    written_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class IcebergNow:
     """An Iceberg table, as a streaming query sees it."""
 
     unit: ClassVar = Unit.FILES
     table_id: str
     read_from: str  # the metadata file
-    chain: tuple[SnapshotNow, ...]  # the current snapshot and its ancestors, the oldest first
+    chain: tuple[IcebergSnapshot, ...]  # the current snapshot and its ancestors, the oldest first
     branched: Mapping[int, int | None]
     """Snapshots of the checkpoint that are there and not in the chain: which of the chain they descend from."""
     cut_after: int | None = None  # the parent of the oldest in the chain, which has expired; None: there was none
