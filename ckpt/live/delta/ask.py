@@ -236,20 +236,17 @@ class _Table:
         )
 
     def _read_newest_metadata(self) -> TableMetadata:
-        newest: TableMetadata | None = None
-        for name in self._segment.checkpoint:
+        parquet = [name for name in self._segment.checkpoint if name.endswith(".parquet")]
+        lines = [name for name in (*self._segment.checkpoint, *self._segment.commits) if name not in parquet]
+        described: list[TableMetadata] = []
+        for name in parquet:
             path, size = f"{DELTA_LOG}/{name}", self._files[name].size
-            if name.endswith(".parquet"):
-                for _, value in read_checkpoint_rows(self._storage, path, size, ("metaData",)):
-                    newest = parse_metadata(value)
-            else:
-                newest = self._read([name])[name].metadata or newest
-        read = self._read(self._segment.commits)
-        for name in self._segment.commits:
-            newest = read[name].metadata or newest
-        if newest is None:
+            rows = read_checkpoint_rows(self._storage, path, size, ("metaData",))
+            described += (parse_metadata(value) for _, value in rows)
+        described += (version.metadata for version in self._read(lines).values() if version.metadata is not None)
+        if not described:
             raise Damaged(Fault.INCOMPLETE, "it has no table metadata")
-        return newest
+        return described[-1]
 
     def _read(self, names: Sequence[str]) -> dict[str, TableVersion]:
         lines_of: dict[str, list[bytes]] = {name: [] for name in names}

@@ -196,9 +196,7 @@ def _ask_partitions(
 
 def _make_marks(request: SourceRequest) -> tuple[Mark, ...]:
     """Mark the oldest and the newest batch: a topic that was recreated in between shows in one of them."""
-    entries = sorted(request.checkpoint.offsets.entries.items())
-    logs = {batch: log for batch, log in entries if isinstance(log, OffsetLog)}
-    marks = []
+    logs, marks = request.checkpoint.offsets.records, []
     for batch in {*list(logs)[:1], *list(logs)[-1:]}:
         metadata, ends = logs[batch].metadata, _read_partitions(logs[batch], request.index)
         if metadata is not None and ends is not None:
