@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
+from ckpt.changes.fixes.tidy import list_sidecar_batches
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.rewind.plan import find_origin, name_sink, write_predecessor
 from ckpt.changes.steps import FileStep, plan_removals, sidecar
@@ -162,8 +163,7 @@ def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> It
     listing, offsets, commits = checkpoint.listing, checkpoint.offsets, checkpoint.commits
     in_the_way: set[tuple[int, str]] = set()
     for log in (offsets, commits):
-        hidden = {name[1:-4] for name in listing.in_folder(log.folder) if name[0] == "." and name.endswith(".crc")}
-        ids = {*log.ids, *(int(name) for name in hidden if name.isascii() and name.isdigit())}
+        ids = {*log.ids, *list_sidecar_batches(checkpoint, log.folder)}
         in_the_way |= {(i, log.folder) for i in ids if i > batch_id}
     if batch_id not in commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
         in_the_way.add((batch_id, COMMITS))

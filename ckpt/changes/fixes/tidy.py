@@ -70,6 +70,8 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     sidecars = (*stale, *orphans)
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
     leftovers = find_temporary_files(listing) if temporary else ()
+    is_proven = query_id is not None and checkpoint.had_id(query_id.lower())
+    proven = f" with the id that {sidecar(METADATA)} proves" if is_proven else ""
     removed = {
         "remove names that Spark reads as batches": odd_names,
         "remove unreadable state schemas, which Spark rewrites": schemas,
@@ -84,7 +86,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
             tuple(chain.from_iterable(without)),
             proven=all(checkpoint.respaced[path].proven for path in respaced),
         ),
-        Tidied(_write(checkpoint, query_id), tuple(_write_metadata(checkpoint, storage, query_id))),
+        Tidied(f"write metadata{proven}", tuple(_write_metadata(checkpoint, storage, query_id))),
         *(Tidied(what, tuple(plan_removals(storage, listing, paths))) for what, paths in removed.items()),
         Tidied(
             "remove checksum files that match no file",
@@ -182,7 +184,9 @@ class LaterBatches:
 def find_later_batches(checkpoint: Checkpoint) -> LaterBatches | None:
     """Find batches that the logs do not have any more; None if no checksum tells of one."""
     newest = max((*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]), default=-1)
-    planned, committed = ([i for i in _sidecar_batches(checkpoint, log) if i > newest] for log in (OFFSETS, COMMITS))
+    planned, committed = (
+        [i for i in list_sidecar_batches(checkpoint, log) if i > newest] for log in (OFFSETS, COMMITS)
+    )
     ids = (*planned, *committed)
     # a batch is planned when the one before is finished
     return LaterBatches(max(ids), bool(committed) or max(ids) > newest + 1) if ids else None
@@ -194,20 +198,15 @@ def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
     Hadoop gives a file its name before its checksum (``ChecksumFs.renameInternal``).
     """
     newest = max(checkpoint.commits.ids, default=-1)
-    return (batch for batch in _sidecar_batches(checkpoint, COMMITS) if batch > newest)
+    return (batch for batch in list_sidecar_batches(checkpoint, COMMITS) if batch > newest)
 
 
-def _sidecar_batches(checkpoint: Checkpoint, folder: str) -> Iterator[int]:
+def list_sidecar_batches(checkpoint: Checkpoint, folder: str) -> Iterator[int]:
     """The batches whose log file has, or had, a checksum file."""
     for name in checkpoint.listing.in_folder(folder):
         batch = name[1:-4]
         if name[0] == "." and name.endswith(".crc") and batch.isascii() and batch.isdigit():
             yield int(batch)
-
-
-def _write(checkpoint: Checkpoint, query_id: str | None) -> str:
-    is_proven = query_id is not None and checkpoint.had_id(query_id.lower())
-    return f"write metadata with the id that {sidecar(METADATA)} proves" if is_proven else "write metadata"
 
 
 def refuse_disproved_id(checkpoint: Checkpoint, query_id: str) -> None:

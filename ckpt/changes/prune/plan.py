@@ -152,9 +152,8 @@ def plan_superseded(storage: Root) -> PrunePlan:
     if (reason := _doubt_live(inspection, versions, listing)) is not None:
         return replace(plan, needed=True).refusing(reason)
     paths = [path for name in versions[:-1] for path, _ in listing.walk(name) if _is_of_checkpoint(path)]
-    shown = dict.fromkeys(path for path in paths if not path.rpartition("/")[2].startswith("."))
-    rest = [path for path in paths if path not in shown]  # checksum files are removed with what they are of
-    steps = {step.path: step for step in plan_unread_removals(listing, (*shown, *rest))}
+    paths.sort(key=lambda path: path.rpartition("/")[2].startswith("."))  # last: they are removed with what they are of
+    steps = {step.path: step for step in plan_unread_removals(listing, paths)}
     if not steps:
         return replace(plan, why=f"runs use version {live}, and the others contain no checkpoint file")
     return replace(
