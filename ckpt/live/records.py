@@ -56,8 +56,10 @@ class KafkaNow:
 class FileNow:
     """A data file that a query has still to read."""
 
-    rows: int | None  # None: not recorded
+    rows: int | None  # by the statistics; None: not recorded
     there: bool | None = True  # None: it was not looked for
+    path: str = ""  # as the file system spells it: below the table, or a URI
+    modified_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
