@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.checkpoint.sources.plugins import PluginOffset
-from ckpt.formats.iceberg import IcebergSnapshot
+
+if TYPE_CHECKING:
+    from ckpt.formats.iceberg import IcebergSnapshot
 
 Part = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -115,7 +117,7 @@ class IcebergNow:
     unit: ClassVar = Unit.FILES
     table_id: str
     read_from: str  # the metadata file
-    chain: tuple[IcebergSnapshot, ...]  # the current snapshot and its ancestors, the oldest first
+    chain: "tuple[IcebergSnapshot, ...]"  # the current snapshot and its ancestors, the oldest first
     branched: Mapping[int, int | None]
     """Snapshots of the checkpoint that are there and not in the chain: which of the chain they descend from."""
     cut_after: int | None = None  # the parent of the oldest in the chain, which has expired; None: there was none
