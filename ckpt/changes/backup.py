@@ -34,7 +34,7 @@ from ckpt.errors import CkptError, NotFound, StorageError, UsageError, one_line
 from ckpt.formats.sidecars import is_temporary_metadata
 from ckpt.storage import Listing, Storage
 from ckpt.storage.base import temporary
-from ckpt.storage.locations import find_parent, is_in_memory, is_inside, is_same_kind, local_path
+from ckpt.storage.locations import find_parent, is_in_memory, is_inside, is_same_kind, local_path, split_options
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.versions import __version__
 
@@ -263,15 +263,13 @@ def name_default_backup(uri: str) -> str:
     Raises UsageError where the checkpoint has no sibling: the root of a bucket or of a file system.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    path, _, query = uri.partition("?") if "://" in uri else (uri, "", "")
-    if local_path(uri) is not None and "file:" not in uri[:5].lower():
-        path = os.path.abspath(path)
+    path, options = split_options(uri)
     if find_parent(uri) is None:
         raise UsageError.of("{uri} has no parent folder for a backup: name one with {--backup}", uri=one_line(uri))
     name = f"{path.rstrip('/')}.ckpt-backup-{stamp}"
     names = chain((name,), (f"{name}-{number}" for number in count(2)))
     free = next(name for name in names if (local := local_path(name)) is None or not os.path.lexists(local))
-    return f"{free}?{query}" if query else free
+    return free + options
 
 
 def must_keep(backup: str, checkpoint: str) -> None:

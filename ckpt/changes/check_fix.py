@@ -40,14 +40,9 @@ def check_fix(
     problem = rule.refuse(plan.inspection, after)
     if problem is not None:
         return plan.refusing(problem)
-    warnings = (*plan.warnings, *_warn_of_newer(plan.inspection), *rule.warn(after), *warn_of_real_time(after))
-    warnings = tuple(dict.fromkeys(warnings))
-    return replace(plan, inspection_after=after, warnings=warnings)
-
-
-def _warn_of_newer(before: Inspection) -> Iterator[Words]:
-    for sign in before.written_by.newer[:1]:
-        yield BOOK.text("perhaps_newer", sign=sign)
+    newer = (BOOK.text("perhaps_newer", sign=sign) for sign in plan.inspection.written_by.newer[:1])
+    warnings = dict.fromkeys((*plan.warnings, *newer, *rule.warn(after), *warn_of_real_time(after)))
+    return replace(plan, inspection_after=after, warnings=tuple(warnings))
 
 
 def warn_of_real_time(after: Inspection) -> Iterator[Words]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ckpt.advice import Words
 from ckpt.checkpoint.sources.delta import DeltaOffset, write_offset
@@ -16,16 +16,17 @@ from ckpt.checkpoint.sources.kafka import KafkaOffset, list_parts, write_sorted
 from ckpt.checkpoint.sources.registry import parse_offset
 from ckpt.checkpoint.times import parse_time, read_time
 from ckpt.errors import SourceError, UsageError, one_line
+from ckpt.formats.iceberg import IcebergSnapshot
 from ckpt.live.asking import live_kind_of
 from ckpt.live.book import BOOK
 from ckpt.live.delta.ask import ask_delta
 from ckpt.live.files.ask import read_log
 from ckpt.live.iceberg.ask import ask_iceberg
-from ckpt.live.iceberg.outlook import APPENDS, bars, count_after, end_of, name_option, resolve
+from ckpt.live.iceberg.outlook import APPENDS, bars, count_after, count_files, end_of, name_option, resolve
 from ckpt.live.kafka.ask import Client
 from ckpt.live.kafka.options import translate_options
 from ckpt.live.kind import SourceRequest, unusable_option
-from ckpt.live.records import FileNow, IcebergNow, NotAsked, Part, SnapshotNow
+from ckpt.live.records import DeltaNow, FileNow, IcebergNow, NotAsked, Part
 from ckpt.live.sink.versions import find_version_times
 from ckpt.live.tables import Counts, describe_counts, sum_counts
 from ckpt.model import Json
@@ -34,6 +35,7 @@ from ckpt.texts import plural
 
 Position: TypeAlias = str | datetime
 """``earliest``, ``latest``, or a time."""
+AnyNow = TypeVar("AnyNow", DeltaNow, IcebergNow)
 
 
 def find_position(to: Json | datetime) -> Position | None:
@@ -87,9 +89,7 @@ def _ask_kafka(
 
 
 def _ask_delta(request: SourceRequest, offset: DeltaOffset, at: str | int, spelled: str) -> RequestedEnd:
-    now = ask_delta(request)
-    if isinstance(now, NotAsked):
-        raise SourceError(now.reason)
+    now = _must_answer(ask_delta(request))
     version, remarks = now.first if at == "earliest" else now.latest + 1, list[Words]()
     if isinstance(at, int):
         path = request.with_path()
@@ -117,18 +117,17 @@ def compare_end(request: SourceRequest, end: RequestedEnd) -> RequestedEnd:
     old, new = request.view.record, parse_offset(end.text.encode())
     if not isinstance(old, IcebergOffset) or not isinstance(new, IcebergOffset) or not request.options:
         return end
-    return _compare_iceberg(_read_iceberg(request), old, new, [])
+    return _compare_iceberg(_must_answer(ask_iceberg(request)), old, new, [])
 
 
-def _read_iceberg(request: SourceRequest) -> IcebergNow:
-    now = ask_iceberg(request)
+def _must_answer(now: AnyNow | NotAsked) -> AnyNow:
     if isinstance(now, NotAsked):
         raise SourceError(now.reason)
     return now
 
 
 def _ask_iceberg(request: SourceRequest, offset: IcebergOffset, at: str | int, spelled: str) -> RequestedEnd:
-    now = _read_iceberg(request)
+    now = _must_answer(ask_iceberg(request))
     chain, first = now.chain, 0
     if at != "earliest":  # back from the current one, as ``SnapshotUtil.oldestAncestorAfter``
         since = takewhile(lambda each: isinstance(at, int) and each.written_ms >= at, reversed(chain))
@@ -151,10 +150,8 @@ def _compare_iceberg(
 ) -> RequestedEnd:
     """Say what is between the old end and another one. ``first`` is the snapshot that was asked for, by its number."""
     chain, old = now.chain, resolve(now, offset)
-    known, begin = (
-        next((number for number, each in enumerate(chain) if each.id == snapshot), None)
-        for snapshot in (old.snapshot, end.snapshot)
-    )
+    numbers: dict[int | None, int] = {each.id: number for number, each in enumerate(chain)}
+    known, begin = numbers.get(old.snapshot), numbers.get(end.snapshot)
     files, rows = _count_between(count_after(now, old), count_after(now, end))
     counts = "an unknown number of files" if files is None else describe_counts([(files, rows)])
     remarks.append(BOOK.text("iceberg_between", counts=counts))
@@ -165,8 +162,8 @@ def _compare_iceberg(
     else:
         first = known + 1 if first is None else min(first, known + 1)
     passed = [each for each in chain[first : begin + 1] if each.operation not in APPENDS] if first is not None else []
-    if left_out := [(each.files, each.rows) for each in passed if each.files]:
-        remarks.append(BOOK.text("iceberg_changes_left_out", count=describe_counts(left_out)))
+    if left_out := [each for each in passed if each.added_files]:
+        remarks.append(BOOK.text("iceberg_changes_left_out", count=count_files(left_out)))
     if stop := next((each for each in chain[begin:] if bars(now, each)), None):
         remarks.append(_say_stop("iceberg_stops", stop))
     if files == 0 and not any(bars(now, each) for each in chain[known:begin]):
@@ -185,7 +182,7 @@ def _find_iceberg_end(now: IcebergNow) -> int:
     raise SourceError(BOOK.text("iceberg_empty"))
 
 
-def _say_stop(name: str, snapshot: SnapshotNow) -> Words:
+def _say_stop(name: str, snapshot: IcebergSnapshot) -> Words:
     option = name_option(snapshot)
     unless = BOOK.text(f"{name}_unless", option=option) if option else ""
     return BOOK.text(name, snapshot=snapshot.id, operation=snapshot.operation or "unknown operation", unless=unless)

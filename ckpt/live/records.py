@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ckpt.checkpoint.sources.delta import DeltaOffset
 from ckpt.checkpoint.sources.file_logs import name_folder
 from ckpt.checkpoint.sources.iceberg import IcebergOffset
 from ckpt.checkpoint.sources.kind import Unit
 from ckpt.checkpoint.sources.plugins import PluginOffset
+
+if TYPE_CHECKING:
+    from ckpt.formats.iceberg import IcebergSnapshot
 
 Part = tuple[str, int]
 """A topic, and the number of one of its partitions."""
@@ -55,8 +58,10 @@ class KafkaNow:
 class FileNow:
     """A data file that a query has still to read."""
 
-    rows: int | None  # None: not recorded
+    rows: int | None  # by the statistics; None: not recorded
     there: bool | None = True  # None: it was not looked for
+    path: str = ""  # as the file system spells it: below the table, or a URI
+    modified_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +111,13 @@ class IcebergOption(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotNow:
-    """A snapshot of an Iceberg table, as a streaming query sees it."""
-
-    id: int
-    operation: str | None  # append, replace, overwrite, delete
-    files: int | None  # that it added; None: not recorded
-    rows: int | None
-    written_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class IcebergNow:
     """An Iceberg table, as a streaming query sees it."""
 
     unit: ClassVar = Unit.FILES
     table_id: str
     read_from: str  # the metadata file
-    chain: tuple[SnapshotNow, ...]  # the current snapshot and its ancestors, the oldest first
+    chain: "tuple[IcebergSnapshot, ...]"  # the current snapshot and its ancestors, the oldest first
     branched: Mapping[int, int | None]
     """Snapshots of the checkpoint that are there and not in the chain: which of the chain they descend from."""
     cut_after: int | None = None  # the parent of the oldest in the chain, which has expired; None: there was none

@@ -7,7 +7,6 @@ from ckpt.checkpoint.sources.registry import Offset, offset_of
 from ckpt.errors import SourceError, one_line
 from ckpt.live.kind import NextRead, SourceRequest
 from ckpt.live.outlook import SourceOutlook, Trouble, judge_source
-from ckpt.model import OffsetLog
 from ckpt.texts import mask_secrets, plural
 
 Counts = tuple[int | None, int | None]
@@ -24,8 +23,7 @@ class BatchEnds:
     """Where the batches of one source ended, by the offset log."""
 
     def __init__(self, request: SourceRequest) -> None:
-        entries = request.checkpoint.offsets.entries.items()
-        self._index, self._logs = request.index, {batch: log for batch, log in entries if isinstance(log, OffsetLog)}
+        self._index, self._logs = request.index, request.checkpoint.offsets.records
         latest = max(self._logs)
         self.latest, self.before = self.find(latest), self.find(latest - 1)
         metadata = self._logs[latest].metadata

@@ -17,7 +17,7 @@ from ckpt.migrate.aggregates import KeptAggregate, aggregates_of
 from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.plan import Handoff, handoff
 from ckpt.migrate.variables import WINDOW, OperatorFamily, Variable, family_of, find_opaque, variables_of
-from ckpt.model import Json, Operator
+from ckpt.model import Operator
 from ckpt.restart.sinks import SINKS
 from ckpt.state.export.targets import ExportTarget, Format
 from ckpt.state.reading.choose import RequestedPart
@@ -123,8 +123,8 @@ class TransformPlan:
     @property
     def time_mode(self) -> TimeMode:
         """As recorded of transformWithState, and otherwise as the state suggests."""
-        recorded = _read_property(self.operator, "timeMode")
-        if recorded is not None and self.family is OperatorFamily.TRANSFORM:
+        recorded = self._read_property("timeMode")
+        if recorded is not None:
             return {mode.lower(): mode for mode in TimeMode}.get(recorded.lower(), TimeMode.NONE)
         if any(column.holds is Holds.TIMEOUT for column in self.shape.state):
             return TimeMode.EVENT_TIME if self.watermark_ms else TimeMode.PROCESSING_TIME
@@ -134,10 +134,13 @@ class TransformPlan:
     @property
     def output_mode(self) -> str:
         """As recorded of transformWithState; no other operator says."""
-        recorded = _read_property(self.operator, "outputMode")
-        if recorded is not None and self.family is OperatorFamily.TRANSFORM:
-            return recorded
-        return "Update" if self.family is OperatorFamily.AGGREGATION else "Append"
+        suggested = "Update" if self.family is OperatorFamily.AGGREGATION else "Append"
+        return self._read_property("outputMode") or suggested
+
+    def _read_property(self, name: str) -> str | None:
+        properties = self.operator.properties if self.family is OperatorFamily.TRANSFORM else None
+        value = properties.get(name) if isinstance(properties, dict) else None
+        return value if isinstance(value, str) else None
 
     @property
     def operator(self) -> Operator:
@@ -205,11 +208,6 @@ def warnings_of(plan: TransformPlan) -> Iterator[Words]:
             yield BOOK.text("transform_group_state")
             continue
         yield BOOK.text("transform_dropped", dropped=".".join(dropped.path), why=dropped.why)
-
-
-def _read_property(operator: Operator, name: str) -> str | None:
-    value: Json = operator.properties.get(name) if isinstance(operator.properties, dict) else None
-    return value if isinstance(value, str) else None
 
 
 def plan_transform(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ckpt.changes.book import BOOK
 from ckpt.changes.check_fix import Cost, Draft
+from ckpt.changes.fixes.tidy import list_sidecar_batches
 from ckpt.changes.plan import STOP_FIRST, NoWay, Replay
 from ckpt.changes.rewind.plan import find_origin, name_sink, write_predecessor
 from ckpt.changes.steps import FileStep, plan_removals, sidecar
@@ -56,7 +57,7 @@ def draft_fill(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
     steps += write_predecessor(checkpoint, storage, latest, origin)
     replay, why = _explain_fill(checkpoint, latest, origin, above=above)
     reads_after = latest if committed else begin
-    yield _build(checkpoint, why, steps, reads_after, latest, replay, reused_after=latest if above else None)
+    yield _build(checkpoint, why, steps, reads_after, replay, reused_after=latest if above else None)
 
 
 def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
@@ -78,7 +79,7 @@ def draft_rewinds(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         replay = (Replay(first, source_ranges(offsets.readable(begin), end), finished=True),)
         pair = f"batches {batch_id - 1} and {batch_id} are" if batch_id else "batch 0 is"
         why = f"{pair} the newest to go back to"
-        yield _build(checkpoint, why, steps, begin, logged, replay, reused_after=first - 1)
+        yield _build(checkpoint, why, steps, begin, replay, reused_after=first - 1)
 
 
 def _build(
@@ -86,26 +87,20 @@ def _build(
     why: str,
     steps: list[FileStep],
     reads_after: int,
-    logged: int,
     replay: tuple[Replay, ...],
     reused_after: int | None,
 ) -> Draft:
-    """Build the draft of a fix.
-
-    ``logged`` is the newest batch whose offsets can be read now; ids above ``reused_after`` get other rows than before.
-    """
+    """Build the draft of a fix; ids above ``reused_after`` get other rows than before."""
     cost, warnings, sinks = Cost.UNFINISHED_AGAIN if replay else Cost.NOTHING, [STOP_FIRST], None
     by_design = pattern(checkpoint) is Pattern.ASYNC_PROGRESS
     if not checkpoint.stateful:
         which = "Rows" if by_design else "If the query ran with asynchronous progress tracking, rows"
-        warnings.append(BOOK.text("not_logged", which=which, logged=logged))
+        warnings.append(BOOK.text("not_logged", which=which, logged=_find_newest_readable(checkpoint)))
     if any(again.finished for again in replay):
-        loses = reused_after is not None and not by_design
-        cost = Cost.MAY_LOSE if loses else Cost.FINISHED_AGAIN
-        remembered = None
+        cost, remembered = Cost.FINISHED_AGAIN, None
         if reused_after is not None and not by_design:
             newest = max(*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:], reused_after)
-            remembered = Seen(reused_after + 1, newest)
+            cost, remembered = Cost.MAY_LOSE, Seen(reused_after + 1, newest)
         text = BOOK.text("async_sinks") if by_design else REUSED  # Spark allows that tracking for some sinks only
         sinks = AnySink(text, Ids.REUSED, kinds=list_sinks(Ids.REUSED, remembered), named=name_sink(checkpoint))
     return Draft(
@@ -162,8 +157,7 @@ def _remove_above(checkpoint: Checkpoint, storage: Storage, batch_id: int) -> It
     listing, offsets, commits = checkpoint.listing, checkpoint.offsets, checkpoint.commits
     in_the_way: set[tuple[int, str]] = set()
     for log in (offsets, commits):
-        hidden = {name[1:-4] for name in listing.in_folder(log.folder) if name[0] == "." and name.endswith(".crc")}
-        ids = {*log.ids, *(int(name) for name in hidden if name.isascii() and name.isdigit())}
+        ids = {*log.ids, *list_sidecar_batches(checkpoint, log.folder)}
         in_the_way |= {(i, log.folder) for i in ids if i > batch_id}
     if batch_id not in commits and listing.info(sidecar(f"{COMMITS}/{batch_id}")):
         in_the_way.add((batch_id, COMMITS))

@@ -60,11 +60,9 @@ def draft_real_time(storage: Storage, inspection: Inspection) -> Iterator[Draft]
 
 def _refuse_without_start(_: Inspection, after: Inspection) -> str | None:
     start = inspect(after.checkpoint, (NEWEST,), Asked.REALTIME)
-    return (
-        None
-        if start.forecasts[0].outcome.runs
-        else f"without changes, the query {start.verdict[:1].lower()}{start.verdict[1:]}"
-    )
+    if start.forecasts[0].outcome.runs:
+        return None
+    return f"without changes, the query {start.verdict[:1].lower()}{start.verdict[1:]}"
 
 
 STARTS_IN_REAL_TIME = Rule(_refuse_without_start, warn_of_failing)

@@ -161,13 +161,12 @@ def plan_repairs(
         put_back = (*put_back_renamed(checkpoint, storage), *move_up(checkpoint, storage))
     except NoWay as error:
         return replace(blank, refused=str(error))
+    whole, storage_then = checkpoint, storage
     if put_back:  # the rest is planned on what is then there
         steps = [step for files in put_back for step in files.steps]
         storage_then = view_changed(storage, checkpoint.listing, steps)
         whole = read_checkpoint(storage_then, batches=0)
-        tidied = (*put_back, *tidy(whole, storage_then, query_id, temporary=leftovers))
-    else:
-        whole, tidied = checkpoint, tidy(checkpoint, storage, query_id, temporary=leftovers)
+    tidied = (*put_back, *tidy(whole, storage_then, query_id, temporary=leftovers))
     has_id = whole.offsets.latest is None or is_query_id(whole.query_id or "") or METADATA in whole.respaced
     has_id = has_id or is_of_spark_2_0(whole)  # which wrote none, and no version reads its offsets with one
     if query_id is None and not has_id:

@@ -67,15 +67,16 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
     # what has another checksum may be damaged, and a batch whose offsets or commit are lost is planned or run again
     lost = (f"{OFFSETS}/", *(sidecar(f"{COMMITS}/{batch}") for batch in find_lost_commits(checkpoint)))
     no_batch_lost = not stale and not any(path.startswith(lost) for path in orphans)
-    sidecars = (*stale, *orphans)
     newer = state_above(listing, state.newer.first_version - 1) if state and state.newer else ()
     leftovers = find_temporary_files(listing) if temporary else ()
+    is_proven = query_id is not None and checkpoint.had_id(query_id.lower())
+    proven = f" with the id that {sidecar(METADATA)} proves" if is_proven else ""
     removed = {
         "remove names that Spark reads as batches": odd_names,
         "remove unreadable state schemas, which Spark rewrites": schemas,
         "remove unreadable operator metadata, which Spark rewrites": described,
     }
-    sidecar_steps = tuple(FileStep(path, storage.read(path), None) for path in sidecars)
+    sidecar_steps = tuple(FileStep(path, storage.read(path), None) for path in (*stale, *orphans))
     respaced = [path for path, added in checkpoint.respaced.items() if added.read or temporary]
     without = (plan_writing(storage, listing, path, drop_white_space(storage.read(path))) for path in respaced)
     every = (
@@ -84,7 +85,7 @@ def tidy(checkpoint: Checkpoint, storage: Storage, query_id: str | None, *, temp
             tuple(chain.from_iterable(without)),
             proven=all(checkpoint.respaced[path].proven for path in respaced),
         ),
-        Tidied(_write(checkpoint, query_id), tuple(_write_metadata(checkpoint, storage, query_id))),
+        Tidied(f"write metadata{proven}", tuple(_write_metadata(checkpoint, storage, query_id))),
         *(Tidied(what, tuple(plan_removals(storage, listing, paths))) for what, paths in removed.items()),
         Tidied(
             "remove checksum files that match no file",
@@ -157,13 +158,13 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
         return Draft(does, Cost.FINISHED_AGAIN, steps, 1, again, (STOP_FIRST, finished))
     newer, later = checkpoint.state.newer if checkpoint.state else None, find_later_batches(checkpoint)
     first = 0 if latest is None else latest + 1
-    ids = (newer.last_version - 1 if newer else None, later.last if later else None)
+    last_later, finished_later = later or (None, False)
+    ids = (newer.last_version - 1 if newer else None, last_later)
     last = max((batch for batch in ids if batch is not None), default=None)
     copied = BOOK.text("copy_of_all") if latest is None else BOOK.text("copy_of_later", latest=latest)
     sinks = AnySink(REUSED, Ids.REUSED, kinds=list_sinks(Ids.REUSED, Seen(first, last)))
     ended = checkpoint.offsets.readable(latest)
-    was_finished = newer is not None or (later is not None and later.finished)
-    replay = [Replay(first, source_ranges(ended, None), finished=was_finished)]
+    replay = [Replay(first, source_ranges(ended, None), finished=newer is not None or finished_later)]
     if latest is not None and latest not in checkpoint.commits:  # a later batch was planned, so this one was finished
         ranges = source_ranges(checkpoint.offsets.readable(latest - 1), ended)
         replay.insert(0, Replay(latest, ranges, finished=True))
@@ -171,21 +172,13 @@ def draft_tidying(checkpoint: Checkpoint, tidied: Sequence[Tidied]) -> Draft | N
     return Draft(does, Cost.MAY_LOSE, steps, len(replay), tuple(replay), warnings, First.SINK, any_sink=sinks)
 
 
-@dataclass(frozen=True, slots=True)
-class LaterBatches:
-    """Batches after the newest of the logs that were planned, as checksums of files that are gone show."""
-
-    last: int
-    finished: bool  # one of them at least
-
-
-def find_later_batches(checkpoint: Checkpoint) -> LaterBatches | None:
-    """Find batches that the logs do not have any more; None if no checksum tells of one."""
+def find_later_batches(checkpoint: Checkpoint) -> tuple[int, bool] | None:
+    """Find the last batch that the logs do not have any more, and whether one was finished, by checksum files."""
     newest = max((*checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]), default=-1)
-    planned, committed = ([i for i in _sidecar_batches(checkpoint, log) if i > newest] for log in (OFFSETS, COMMITS))
-    ids = (*planned, *committed)
+    later = {log: [i for i in list_sidecar_batches(checkpoint, log) if i > newest] for log in (OFFSETS, COMMITS)}
+    last = max((*later[OFFSETS], *later[COMMITS]), default=None)
     # a batch is planned when the one before is finished
-    return LaterBatches(max(ids), bool(committed) or max(ids) > newest + 1) if ids else None
+    return None if last is None else (last, bool(later[COMMITS]) or last > newest + 1)
 
 
 def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
@@ -194,20 +187,15 @@ def find_lost_commits(checkpoint: Checkpoint) -> Iterator[int]:
     Hadoop gives a file its name before its checksum (``ChecksumFs.renameInternal``).
     """
     newest = max(checkpoint.commits.ids, default=-1)
-    return (batch for batch in _sidecar_batches(checkpoint, COMMITS) if batch > newest)
+    return (batch for batch in list_sidecar_batches(checkpoint, COMMITS) if batch > newest)
 
 
-def _sidecar_batches(checkpoint: Checkpoint, folder: str) -> Iterator[int]:
+def list_sidecar_batches(checkpoint: Checkpoint, folder: str) -> Iterator[int]:
     """The batches whose log file has, or had, a checksum file."""
     for name in checkpoint.listing.in_folder(folder):
         batch = name[1:-4]
         if name[0] == "." and name.endswith(".crc") and batch.isascii() and batch.isdigit():
             yield int(batch)
-
-
-def _write(checkpoint: Checkpoint, query_id: str | None) -> str:
-    is_proven = query_id is not None and checkpoint.had_id(query_id.lower())
-    return f"write metadata with the id that {sidecar(METADATA)} proves" if is_proven else "write metadata"
 
 
 def refuse_disproved_id(checkpoint: Checkpoint, query_id: str) -> None:

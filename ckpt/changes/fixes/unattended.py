@@ -130,18 +130,16 @@ def _plan_fixes(storage: Storage, readiness: Readiness) -> tuple[list[AppliedFix
     blank = _SafePlan(inspection=readiness.inspection, needed=True)
     steps: tuple[FileStep, ...] = ()
     fixes: list[AppliedFix] = []
-    opened_as: str | None = None
-    listing = None
+    opened_as, current = None, storage
     for _ in range(_MOST):
-        current = storage if listing is None else view_changed(storage, listing, steps)
         name, plan = _choose_fix(current, versions, sink)
         if plan.refused is not None:
             return fixes, blank.refusing(plan.refused)
-        if listing is None:
-            listing, blank = plan.inspection.checkpoint.listing, replace(blank, inspection=plan.inspection)
+        blank = blank if fixes else replace(blank, inspection=plan.inspection)
         steps, opened_as = (*steps, *plan.steps), opened_as or plan.opened_as
         fixes.append(AppliedFix(name, plan.why, "", plan.steps))
-        left = readiness.judge_again(read_checkpoint(view_changed(storage, listing, steps), look_only=True))
+        current = view_changed(storage, blank.inspection.checkpoint.listing, steps)
+        left = readiness.judge_again(read_checkpoint(current, look_only=True))
         if left.go:
             after = inspect_changed(storage, blank.inspection, steps, versions, opened_as)
             done = replace(blank, steps=steps, inspection_after=after, opened_as=opened_as, rows=RowCost.NONE)

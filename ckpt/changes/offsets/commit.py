@@ -1,19 +1,35 @@
-"""``ckpt offsets commit`` as one call: where queries continue in Kafka, as consumer groups that lag tools watch."""
+"""``ckpt offsets commit``: where queries continue in Kafka, as consumer groups that lag tools watch.
 
+That is all that ckpt writes to Kafka. A query of Structured Streaming reads its own checkpoint and no group, so nothing
+of it changes. A consumer that uses a group would read on from there, and leave out rows: only groups that ckpt itself
+has made are written, and the broker refuses one with members.
+"""
+
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from ckpt.errors import SourceError, UsageError
+from ckpt.errors import SourceError, UsageError, one_line
 from ckpt.inspection.scan.rows import ScannedCheckpoint
 from ckpt.inspection.scan.scan import Scan, scan_all
-from ckpt.live.kafka.groups import commit
+from ckpt.live.kafka.ask import PATIENCE_S, Client
 from ckpt.live.kafka.options import translate_options
 from ckpt.model import Location
 from ckpt.values import Value
 
+_MARK = "ckpt"
+"""The metadata of every offset that ckpt commits, by which it knows its groups."""
+_SOON = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+"""Answers of a broker that begins to look after a group: ask again."""
+_PAUSE_S = 0.3
 _SAME_NAME = "another checkpoint has the same name: commit them separately, with different prefixes"
+
+Reply = TypeVar("Reply")
+Offsets = Mapping[str, Mapping[str, int]]
+"""The next offset to be read, by topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +117,54 @@ def _commit_positions(
 ) -> dict[str, str | None]:
     """Commit what can be committed; for each group, why it was refused, or None."""
     refused: dict[str, str | None] = {name: _SAME_NAME for name, count in Counter(names.values()).items() if count > 1}
-    positions = {
-        name: {
-            (topic, int(partition)): offset
-            for topic, partitions in rows[path].positions.items()
-            for partition, offset in partitions.items()
-        }
-        for path, name in names.items()
-        if name not in refused
-    }
+    positions = {name: rows[path].positions for path, name in names.items() if name not in refused}
     try:
-        return refused | (commit(settings, positions) if positions else {})
+        return refused | (_commit_groups(settings, positions) if positions else {})
     except SourceError as error:
         return refused | dict.fromkeys(positions, str(error))
+
+
+def _commit_groups(settings: Mapping[str, str], positions: Mapping[str, Offsets]) -> dict[str, str | None]:
+    """Commit the offsets of some groups, with settings of librdkafka; for each, why not. Raises SourceError."""
+    client, refused = Client(settings), dict[str, str | None]()
+    for group, offsets in positions.items():
+        if not group.isprintable():  # tools that list groups print it as it is
+            refused[group] = f"group {one_line(group)}: ckpt does not commit to a group with an unprintable name"
+            continue
+        own = {**settings, "group.id": group, "enable.auto.commit": False, "error_cb": lambda _: None}
+        with closing(client.library.Consumer(own, logger=client.silent)) as consumer:  # it subscribes to nothing
+            try:
+                refused[group] = _commit_group(client, consumer, offsets)
+            except client.library.KafkaException as error:
+                refused[group] = _explain_refusal(client, error, group)
+    return refused
+
+
+def _explain_refusal(client: Client, error: Exception, group: str) -> str:
+    if error.args[0].name() in ("UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"):
+        return f"group {one_line(group)} has members, so it belongs to a consumer: choose another prefix"
+    return str(client.build_error(error, f"group {one_line(group)}: "))
+
+
+def _commit_group(client: Client, consumer: Any, offsets: Offsets) -> str | None:
+    """Commit offsets of a group; return why they could not be, or None. Raises KafkaException."""
+    parts = ((topic, int(number), at) for topic, ends in offsets.items() for number, at in ends.items())
+    places = [client.library.TopicPartition(*part, _MARK) for part in parts]
+    there = _retry(client, lambda: consumer.committed(places, timeout=PATIENCE_S))
+    if any(offset.offset >= 0 and offset.metadata != _MARK for offset in there):
+        return "the group has offsets that ckpt did not commit: it may belong to a consumer"
+    done = _retry(client, lambda: consumer.commit(offsets=places, asynchronous=False))
+    wrong = next((offset for offset in done if offset.error is not None), None)
+    return wrong and f"{one_line(wrong.topic)}/{wrong.partition}: {one_line(wrong.error.str())}"
+
+
+def _retry(client: Client, ask: Callable[[], Reply]) -> Reply:
+    """Ask a broker again that has to find out first that the group is its own. Raises KafkaException."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return ask()
+        except client.library.KafkaException as error:
+            if error.args[0].name() not in _SOON or time.monotonic() > end:
+                raise
+        time.sleep(_PAUSE_S)

@@ -20,7 +20,7 @@ from ckpt.advice import call
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
 from ckpt.changes.book import BOOK
 from ckpt.changes.offsets.plan import OffsetsPlan, check_settable, plan_offsets
-from ckpt.changes.plan import OF_EPOCHS, NoWay
+from ckpt.changes.plan import OF_EPOCHS, NoWay, name_log_problem
 from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
 from ckpt.checkpoint.history import find_recreated_topics, rate_sources
 from ckpt.checkpoint.reader import read_checkpoint
@@ -31,7 +31,7 @@ from ckpt.checkpoint.sources.starts import NOT_READ, StartFacts
 from ckpt.checkpoint.times import BatchOrTime, find_batch
 from ckpt.errors import UsageError, one_line, parse_choices
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Json, Kind, Location, Unreadable
+from ckpt.model import Json, Kind, Location
 from ckpt.restart import diagnoses
 from ckpt.storage import Storage, open_storage
 from ckpt.values import Value
@@ -139,9 +139,8 @@ def _refuse(checkpoint: Checkpoint, batch: int | None) -> str | None:
     if batch not in offsets:
         there = f"; the oldest batch there is {offsets.ids[0]}, the newest {offsets.ids[-1]}" if offsets.ids else ""
         return f"there is no {OFFSETS}/{batch}{there}"
-    entry = offsets.entries.get(batch)
-    if isinstance(entry, Unreadable):
-        return f"{OFFSETS}/{batch} cannot be read: {entry.reason}"
+    if (problem := name_log_problem(offsets, batch)) is not None:
+        return problem
     log = offsets.readable(batch)
     broken = [str(index) for index, source in enumerate(log.sources if log else ()) if not source.well_formed]
     return f"{OFFSETS}/{batch}, source {', '.join(broken)}: {NOT_READ}" if broken else None

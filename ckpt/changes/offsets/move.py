@@ -188,10 +188,8 @@ def _count_otherwise(ends: Mapping[Part, int], now: KafkaNow) -> Words:
 
 
 def _say(positions: Mapping[Part, CopyPosition], servers: str, batch: int | None) -> Iterator[Words]:
-    compared, waiting = (
-        sum(position.compared for position in positions.values()),
-        sum(position.waiting for position in positions.values()),
-    )
+    compared = sum(position.compared for position in positions.values())
+    waiting = sum(position.waiting for position in positions.values())
     yield BOOK.text("move_exact", parts=plural(len(positions), "partition"), records=plural(compared, "record"))
     if untimed := [part for part, position in positions.items() if not position.timed]:
         yield BOOK.text("move_untimed", names=list_parts(untimed))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from os import fspath
-from typing import Annotated, ClassVar, TypeVar, Unpack
+from typing import Annotated, Any, ClassVar, TypeVar, Unpack
 
 from ckpt.advice import NO_ROWS, Advice, Call, Do, Hole, Words, advise, again, call, do, left_out, run, words
 from ckpt.changes.apply import ApplyOptions, ChangeResult, run_change
@@ -46,7 +46,6 @@ from ckpt.checkpoint.sources.registry import (
 )
 from ckpt.checkpoint.sources.starts import NOT_READ
 from ckpt.errors import UsageError, parse_choices
-from ckpt.formats.names import CompactibleLog
 from ckpt.formats.offsets import format_offset_log
 from ckpt.inspection.inspection import inspect
 from ckpt.inspection.verdict import verdict
@@ -67,12 +66,9 @@ Ask = Callable[[Checkpoint, Sequence[SourceView]], Mapping[int, RequestedEnd]]
 class BatchSource:
     """A source in the latest batch."""
 
-    batch: int  # the latest, L
-    committed: bool
     view: SourceView  # at its end, as it is
     range: SourceRange  # that the batch reads
-    start_known: bool
-    log: CompactibleLog | None = None  # of a file source
+    latest: LatestEnd[Any]
 
     @property
     def index(self) -> int:
@@ -98,22 +94,11 @@ class Moved:
 
 def _move_source(source: BatchSource, new: RequestedEnd) -> Moved:
     """Say what the new end of a source leads to. Raises NoWay, CannotEndThere."""
-    view, start = source.view, source.range.start_offset
-    if not source.committed and not source.start_known:
-        raise NoWay(
-            f"the log does not say where batch {source.batch} begins, so ckpt cannot know the effect of another end"
-        )
+    view, latest = source.view, source.latest
+    if not latest.committed and not latest.start_known:
+        why = f"the log does not say where batch {latest.batch} begins, so ckpt cannot know the effect of another end"
+        raise NoWay(why)
     check_settable(view)
-    latest = LatestEnd(
-        source.batch,
-        source.committed,
-        view.index,
-        view.offset,
-        view.record,
-        start if kind_of(start) is view.kind else None,
-        source.start_known,
-        source.log.latest if source.log is not None else None,
-    )
     moved = view.kind.move_end(latest, new)
     ahead, back = (tuple(SourceRange(view.index, *span) for span in spans) for spans in (moved.ahead, moved.back))
     return Moved(source, new, ahead, back, (*new.said, *moved.warnings))
@@ -263,7 +248,7 @@ def plan_offsets(
     except (NoWay, CannotEndThere) as error:
         instead = _lead_on(error, storage.uri) if inspection.sound else None  # where ``inspect`` has nothing to say
         return kind(inspection=inspection, needed=True, refused=str(error), instead=instead, asked=request)
-    latest, committed = sources[0].batch, sources[0].committed
+    latest, committed = sources[0].latest.batch, sources[0].latest.committed
     plan = kind(inspection=inspection, needed=bool(changes), batch=latest, committed=committed, asked=request)
     if not changes:
         remarks = (text for end in new.values() for text in end.said)
@@ -299,8 +284,8 @@ def _move_sources(
     sources: Sequence[BatchSource], new: Mapping[int, RequestedEnd], batch: int | None
 ) -> tuple[Moved, ...]:
     """Move the sources that get another end. Raises NoWay, CannotEndThere, or UsageError."""
-    if batch not in (None, sources[0].batch):
-        raise NoWay(f"the latest batch is {sources[0].batch}, not {batch}: check the new plan first")
+    if batch not in (None, sources[0].latest.batch):
+        raise NoWay(f"the latest batch is {sources[0].latest.batch}, not {batch}: check the new plan first")
     changes = tuple(
         _move_source(sources[index], end)
         for index, end in sorted(new.items())
@@ -326,14 +311,16 @@ def _list_sources(checkpoint: Checkpoint) -> list[BatchSource]:
         raise NoWay(f"commits/ is ahead of offsets/, which ends at batch {latest}: fix that first")
     before = offsets.readable(latest - 1)
     begins = source_ranges(before, log)
-    logs = {source_log.source: source_log.log for source_log in file_source_logs(checkpoint.listing, log)}
+    newest = {source_log.source: source_log.log.latest for source_log in file_source_logs(checkpoint.listing, log)}
     committed = latest in checkpoint.commits
     sources = []
     for number, view in enumerate(source_views(log, rate_sources(checkpoint))):
         start = begins[number].start if before is not None else checkpoint.initial_offsets.get(view.index)
         known = before is not None or (latest == 0 and (start is not None or not view.kind.logs_start))
-        reads = SourceRange(view.index, start, view.offset)
-        sources.append(BatchSource(latest, committed, view, reads, known, logs.get(view.index)))
+        reads, index = SourceRange(view.index, start, view.offset), view.index
+        begin = reads.start_offset if kind_of(reads.start_offset) is view.kind else None
+        end = LatestEnd(latest, committed, index, view.offset, view.record, begin, known, newest.get(index))
+        sources.append(BatchSource(view, reads, end))
     if not sources:
         raise NoWay(f"{OFFSETS}/{latest} names no source")
     return sources
@@ -352,24 +339,22 @@ def _check_readers(sources: Sequence[BatchSource], changes: Sequence[Moved]) -> 
 
 def _write_ends(checkpoint: Checkpoint, storage: Storage, changes: Sequence[Moved]) -> Iterator[FileStep]:
     """Remove state of abandoned batches first, and change the offsets last."""
-    batch, committed = changes[0].source.batch, changes[0].source.committed
-    listing, log = checkpoint.listing, checkpoint.offsets.readable(batch)
+    latest, listing = changes[0].source.latest, checkpoint.listing
+    batch, log = latest.batch, checkpoint.offsets.readable(latest.batch)
     assert log is not None
-    yield from plan_unread_removals(listing, state_above(listing, batch + committed))
+    yield from plan_unread_removals(listing, state_above(listing, batch + latest.committed))
     yield from plan_writing(storage, listing, f"{OFFSETS}/{batch}", format_offset_log(_replace_ends(log, changes)))
 
 
 def _replace_ends(log: OffsetLog, changes: Sequence[Moved]) -> OffsetLog:
-    ordered = in_order(log)
-    new = {id(ordered[moved.source.index]): moved.new for moved in changes}
-    ends = ((source, new.get(id(source))) for source in log.sources)
-    sources = (source if end is None else replace(source, text=end.text, value=end.value) for source, end in ends)
-    return replace(log, sources=tuple(sources))
+    old = ((in_order(log)[moved.source.index], moved.new) for moved in changes)
+    new = {id(source): replace(source, text=end.text, value=end.value) for source, end in old}
+    return replace(log, sources=tuple(new.get(id(source), source) for source in log.sources))
 
 
 def _read_again(checkpoint: Checkpoint, changes: Sequence[Moved]) -> Iterator[Replay]:
-    batch, committed = changes[0].source.batch, changes[0].source.committed
-    if committed:
+    batch = changes[0].source.latest.batch
+    if changes[0].source.latest.committed:
         again = tuple(repeated for moved in changes for repeated in moved.back)
         if again:
             yield Replay(batch + 1, again, finished=True)

@@ -6,7 +6,7 @@ snapshot at or below it, so everything before that snapshot may go; Spark's own 
 commit names is followed back through the lineage of its changelog to the snapshot where that begins.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import attrgetter
@@ -68,7 +68,7 @@ class _Kept:
     """The files that stay of one store in one partition."""
 
     base: int  # everything of this version, and of later ones, but for strays
-    strays: tuple[FileId, ...] = ()
+    strays: tuple[str, ...] = ()  # names of files of no version that a commit names, without hidden checksum files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,9 +152,8 @@ def plan_superseded(storage: Root) -> PrunePlan:
     if (reason := _doubt_live(inspection, versions, listing)) is not None:
         return replace(plan, needed=True).refusing(reason)
     paths = [path for name in versions[:-1] for path, _ in listing.walk(name) if _is_of_checkpoint(path)]
-    shown = dict.fromkeys(path for path in paths if not path.rpartition("/")[2].startswith("."))
-    rest = [path for path in paths if path not in shown]  # checksum files are removed with what they are of
-    steps = {step.path: step for step in plan_unread_removals(listing, (*shown, *rest))}
+    paths.sort(key=lambda path: path.rpartition("/")[2].startswith("."))  # last: they are removed with what they are of
+    steps = {step.path: step for step in plan_unread_removals(listing, paths)}
     if not steps:
         return replace(plan, why=f"runs use version {live}, and the others contain no checkpoint file")
     return replace(
@@ -259,21 +258,20 @@ def _find_unneeded_files(checkpoint: Checkpoint, oldest: int) -> Step[tuple[Prun
     context = context_of(checkpoint.offsets, checkpoint.commits)
     places = find_store_partitions(checkpoint.listing, context.provider)
     kept = yield from _find_kept_files(checkpoint, context, places, oldest)
-    strays = {partition: sorted(_names(partition, keep.strays)) for partition, keep in kept.items()}
     staying = [
         partition.snapshot(file_id)
         for partition, keep in kept.items()
         for file_id, name in partition.names.snapshots.items()
-        if file_id[0] >= keep.base and name not in strays[partition]
+        if file_id[0] >= keep.base and name not in keep.strays
     ]
     verified = yield from verify(staying, context.codec or LZ4)
     paths: dict[PruneReason, list[str]] = {reason: [] for reason in PruneReason}
     for partition, keep in kept.items():
         if _is_sound(checkpoint.listing, partition, keep.base, verified):
-            old, killed = list_below(partition, keep.base), strays[partition]
-            orphans = find_orphans(checkpoint.listing, partition, {*old, *killed}, verified.snapshots) or ()
+            old = list_below(partition, keep.base)
+            orphans = find_orphans(checkpoint.listing, partition, {*old, *keep.strays}, verified.snapshots) or ()
             paths[PruneReason.OLD_VERSION] += (f"{partition.folder}/{name}" for name in old)
-            paths[PruneReason.KILLED_TASK] += (f"{partition.folder}/{name}" for name in killed)
+            paths[PruneReason.KILLED_TASK] += (f"{partition.folder}/{name}" for name in keep.strays)
             paths[PruneReason.ORPHAN] += (path for path in orphans if not path.endswith(".tmp"))
     paths[PruneReason.TEMPORARY] += find_temporary_files(checkpoint.listing)
     return tuple(Pruned(reason, tuple(files)) for reason, files in paths.items() if files)
@@ -286,11 +284,10 @@ def _find_kept_files(
     kept: dict[StorePartition, _Kept] = {}
     named = []
     for partition in places:
-        ids = [unique_id for _, unique_id in (*partition.names.logs, *partition.names.snapshots)]
-        base = find_base(partition.names, oldest) if not any(ids) and not context.unique_ids else None
+        base = None if context.unique_ids else find_base(partition.names, oldest)
         if base is not None:
             kept[partition] = _Kept(base)
-        elif all(ids):
+        elif all(unique_id for _, unique_id in (*partition.names.logs, *partition.names.snapshots)):
             named.append(partition)
     kept |= yield from _keep_by_lineage(checkpoint, context, named, oldest)
     return kept
@@ -323,22 +320,21 @@ def _keep_by_lineage(
             for partition, ids in used.items()
             if (chain := chains.get(partition)) is not None and chain.complete
         }
-    return {
-        partition: _Kept(min(ids)[0], tuple(_find_strays(partition, ids, named)))
-        for partition, ids in used.items()
-        if ids
-    }
+    strays = ((partition, ids, _find_strays(partition, ids, named)) for partition, ids in used.items() if ids)
+    return {partition: _Kept(min(ids)[0], tuple(sorted(names))) for partition, ids, names in strays}
 
 
 def _find_strays(
     partition: StorePartition, used: set[FileId], named: Mapping[int, Mapping[int, tuple[tuple[str, ...], ...]]]
-) -> Iterator[FileId]:
+) -> set[str]:
     """Files of versions whose commit names others: a task that was killed, or ran twice, wrote them."""
-    for file_id in {*partition.names.logs, *partition.names.snapshots} - used:
-        version, unique_id = file_id
-        partitions = named.get(version, {}).get(partition.operator, ())
-        if partition.partition < len(partitions) and unique_id not in partitions[partition.partition]:
-            yield file_id
+    wanted: set[str] = set()
+    for files in (partition.names.logs, partition.names.snapshots):
+        for version, unique_id in files.keys() - used:
+            partitions = named.get(version, {}).get(partition.operator, ())
+            if partition.partition < len(partitions) and unique_id not in partitions[partition.partition]:
+                wanted.add(files[version, unique_id])
+    return {shown for name in partition.files if (shown := shown_name(name)).removesuffix(CHECKSUM) in wanted}
 
 
 def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: Verified) -> bool:
@@ -351,17 +347,6 @@ def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: 
         if snapshot is not None and any(judge_ssts(listing, partition, name, snapshot, verified)):
             return False
     return True
-
-
-def _names(partition: StorePartition, ids: Iterable[FileId]) -> set[str]:
-    """The names of all files of some ids, without hidden checksum files."""
-    wanted = {
-        names[file_id]
-        for file_id in ids
-        for names in (partition.names.logs, partition.names.snapshots)
-        if file_id in names
-    }
-    return {shown for name in partition.files if (shown := shown_name(name)).removesuffix(CHECKSUM) in wanted}
 
 
 def _refuse_difference(before: Inspection, after: Inspection) -> str | None:

@@ -32,6 +32,7 @@ from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
 from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
 from ckpt.inspection.inspection import inspect
+from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Location, Unreadable
 from ckpt.storage import Storage
 from ckpt.storage.locations import HADOOP_NAMES, SCHEMES, SchemeFamily, family, is_same_place, local_path, without_keys
@@ -97,9 +98,6 @@ def _tidy(path: str) -> str:
 _SCHEMA = re.compile(rf"(?P<root>.*)/{STATE}/(?P<operator>\d+)/_stateSchema/(?P<file>[^/]+/[^/]+)", re.S)
 
 
-SINK_LOG = "_spark_metadata"
-
-
 class Holder(StrEnum):
     """Whose log it is."""
 
@@ -131,7 +129,7 @@ def find_outside_paths(checkpoint: Checkpoint, storage: Storage) -> Iterator[Out
     for folder, example in sources.items():
         yield OutsidePaths(Holder.FILE_SOURCE, folder, example)
     for folder in checkpoint.listing.folders:
-        if folder.rpartition("/")[2] == SINK_LOG:
+        if folder.rpartition("/")[2] == FILE_LOG:
             yield OutsidePaths(Holder.FILE_SINK, folder, _read_sink_path(checkpoint, storage, folder))
 
 

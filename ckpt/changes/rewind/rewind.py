@@ -161,15 +161,14 @@ def plan_with_table(
     inspection = inspect(read_checkpoint(storage, batches=0))
     checkpoint = inspection.checkpoint
     table = read_sink_version(sink, wanted, checkpoint.query_id, options)
+    blank = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
     if table.batch is None:
-        plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
-        return replace(plan, refused=_refuse_without_batch(table, checkpoint))
+        return replace(blank, refused=_refuse_without_batch(table, checkpoint))
     dropped = find_dropped(checkpoint, table.log)
     if dropped is not None and not dropped.past and dropped.first <= table.batch <= dropped.last:
-        plan = RewindPlan(inspection=inspection, needed=True, replayed=replayed, table=table)
         other = describe_times(checkpoint, table.log, table.batch)
         before = f"the newest version before batch {dropped.first} has only batches of this checkpoint"
-        return replace(plan, refused=f"batch {table.batch} of {table.name} is a different one: {other}; {before}")
+        return replace(blank, refused=f"batch {table.batch} of {table.name} is a different one: {other}; {before}")
     new_id = str(uuid4()) if table.keeps_ids else None
     renaming = (
         () if new_id is None else tuple(plan_writing(storage, storage.list_tree(), METADATA, build_metadata(new_id)))

@@ -98,14 +98,11 @@ def _find_version_file(partition: StorePartition, target: WantedVersion) -> str:
     this = (target.version, target.unique_id)
     if this in partition.names.logs:
         return partition.names.logs[this]
-    if (
-        partition.names.snapshot_kind is StateFileKind.ZIP
-        and target.unique_id is None
-        and this in partition.names.snapshots
-    ):
-        return partition.names.snapshots[this]
-    if this in partition.names.snapshots and target.unique_id is not None:
-        raise NoWay(BOOK.text("no_changelog", folder=partition.folder, snapshot=partition.names.snapshots[this]))
+    snapshot = partition.names.snapshots.get(this)
+    if snapshot is not None and target.unique_id is not None:
+        raise NoWay(BOOK.text("no_changelog", folder=partition.folder, snapshot=snapshot))
+    if snapshot is not None and partition.names.snapshot_kind is StateFileKind.ZIP:
+        return snapshot
     stem = str(target.version) if target.unique_id is None else f"{target.version}_{target.unique_id}"
     raise NoWay(f"{partition.folder}/{stem}.{partition.names.log_kind} is missing")
 

@@ -6,8 +6,9 @@ from typing import Annotated, TypeVar
 
 from ckpt.checkpoint.history import sources
 from ckpt.checkpoint.pipelines import FlowVersion, parse_version
+from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.inspection.inspection import Inspection
-from ckpt.live.kafka.groups import find_positions
+from ckpt.live.records import KafkaNow
 from ckpt.model import Kind, NotRead
 from ckpt.restart.findings import Outcome, Severity, worst
 
@@ -151,9 +152,13 @@ def _find_positions(inspection: Inspection) -> dict[str, dict[str, int]]:
     positions: dict[str, dict[str, int]] = {}
     views = sources(inspection.checkpoint)
     for live in (outlook.live for outlook in inspection.live):
-        for (topic, partition), offset in find_positions(views[live.index].record, live.answer).items():
-            own = positions.setdefault(topic, {})
-            own[str(partition)] = min(offset, own.get(str(partition), offset))
+        end, now = views[live.index].record, live.answer
+        if not isinstance(end, KafkaOffset) or not isinstance(now, KafkaNow):
+            continue
+        for (topic, partition), offset in end.partitions.items():
+            if (topic, partition) in now.partitions:
+                own = positions.setdefault(topic, {})
+                own[str(partition)] = min(offset, own.get(str(partition), offset))
     return positions
 
 

@@ -21,15 +21,6 @@ from ckpt.storage import FileInfo, ReadRequest, Storage, open_storage
 
 
 @dataclass(frozen=True, slots=True)
-class AddedFile:
-    """Data file that a version added."""
-
-    path: str  # as the file system spells it: below the table, or a URI
-    rows: int | None  # by the statistics
-    modified_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class TableMetadata:
     """Id and columns of a table."""
 
@@ -41,8 +32,8 @@ class TableMetadata:
 class TableVersion:
     """One version, as far as it changes rows."""
 
-    added: tuple[AddedFile, ...] = ()  # in the order in which a query counts them
-    rearranged: tuple[AddedFile, ...] = ()  # which hold rows of earlier files
+    added: tuple[FileNow, ...] = ()  # in the order in which a query counts them
+    rearranged: tuple[FileNow, ...] = ()  # which hold rows of earlier files
     removed: tuple[str, ...] = ()  # all, also those whose rows are in other files
     takes_rows: bool = False
     metadata: TableMetadata | None = None
@@ -51,8 +42,8 @@ class TableVersion:
 
 def parse_version(lines: Iterable[bytes]) -> TableVersion:
     """Parse a version from the lines of its file. Raises Damaged."""
-    added: list[AddedFile] = []
-    rearranged: list[AddedFile] = []
+    added: list[FileNow] = []
+    rearranged: list[FileNow] = []
     removed: list[str] = []
     takes_rows, newest, written_ms = False, None, None
     for line in lines:
@@ -70,12 +61,12 @@ def parse_version(lines: Iterable[bytes]) -> TableVersion:
     return TableVersion(tuple(added), tuple(rearranged), tuple(removed), takes_rows, newest, written_ms)
 
 
-def parse_added_file(value: Json) -> AddedFile:
+def parse_added_file(value: Json) -> FileNow:
     """Parse an ``add``. Raises Damaged."""
     fields = fields_of(value)
     modified = fields.get("modificationTime")
     modified_ms = modified if isinstance(modified, int) else 0
-    return AddedFile(_decode_path(fields), _parse_rows(fields.get("stats")), modified_ms)
+    return FileNow(_parse_rows(fields.get("stats")), None, _decode_path(fields), modified_ms)
 
 
 def _decode_path(fields: Mapping[str, Json]) -> str:
@@ -221,14 +212,14 @@ class _Table:
             versions=tuple(
                 VersionNow(
                     number,
-                    tuple(there[file] for file in version.added),
+                    tuple(there.get(file, file) for file in version.added),
                     version.takes_rows,
                     _read_alike(version, newest),
                 )
                 for number, version in new.items()
             ),
             begins_readable=not whole or self._has(begin.version),
-            snapshot=None if snapshot is None else tuple(there[file] for file in snapshot),
+            snapshot=None if snapshot is None else tuple(there.get(file, file) for file in snapshot),
             fits=self._fits(begin_version, read, newest),
             changed_in=_find_change(read, newest),
             rewritten=end.last_read if late else None,
@@ -236,20 +227,17 @@ class _Table:
         )
 
     def _read_newest_metadata(self) -> TableMetadata:
-        newest: TableMetadata | None = None
-        for name in self._segment.checkpoint:
+        parquet = [name for name in self._segment.checkpoint if name.endswith(".parquet")]
+        lines = [name for name in (*self._segment.checkpoint, *self._segment.commits) if name not in parquet]
+        described: list[TableMetadata] = []
+        for name in parquet:
             path, size = f"{DELTA_LOG}/{name}", self._files[name].size
-            if name.endswith(".parquet"):
-                for _, value in read_checkpoint_rows(self._storage, path, size, ("metaData",)):
-                    newest = parse_metadata(value)
-            else:
-                newest = self._read([name])[name].metadata or newest
-        read = self._read(self._segment.commits)
-        for name in self._segment.commits:
-            newest = read[name].metadata or newest
-        if newest is None:
+            rows = read_checkpoint_rows(self._storage, path, size, ("metaData",))
+            described += (parse_metadata(value) for _, value in rows)
+        described += (version.metadata for version in self._read(lines).values() if version.metadata is not None)
+        if not described:
             raise Damaged(Fault.INCOMPLETE, "it has no table metadata")
-        return newest
+        return described[-1]
 
     def _read(self, names: Sequence[str]) -> dict[str, TableVersion]:
         lines_of: dict[str, list[bytes]] = {name: [] for name in names}
@@ -270,11 +258,11 @@ class _Table:
         except Damaged:
             return False
 
-    def _list_snapshot(self, version: int) -> tuple[AddedFile, ...] | None:
+    def _list_snapshot(self, version: int) -> tuple[FileNow, ...] | None:
         """List files of the table as of a version, as a query reads them; None where its first versions are gone."""
         if self.first > 0 or version > self.latest:
             return None
-        files: dict[str, AddedFile] = {}
+        files: dict[str, FileNow] = {}
         for _, changes in sorted(self._read_versions(0, version).items()):
             for path in changes.removed:
                 files.pop(path, None)
@@ -291,16 +279,16 @@ class _Table:
                 return reads_as(changes.metadata.columns, newest.columns)
         return True
 
-    def _look_for(self, files: Sequence[AddedFile]) -> dict[AddedFile, FileNow]:
+    def _look_for(self, files: Sequence[FileNow]) -> dict[FileNow, FileNow]:
         """Look for files of the table itself, the oldest first."""
         wanted = [file for file in dict.fromkeys(files) if _is_inside(file.path)][:_MOST_FILES]
         answers = self._storage.read_many([ReadRequest(file.path, 0, 1) for file in wanted])
-        there: dict[AddedFile, bool] = {}
+        there: dict[FileNow, FileNow] = {}
         for file, answer in zip(wanted, answers, strict=True):
             if isinstance(answer, StorageError) and not isinstance(answer, NotFound):
                 raise answer
-            there[file] = not isinstance(answer, NotFound)
-        return {file: FileNow(file.rows, there.get(file)) for file in files}
+            there[file] = replace(file, there=not isinstance(answer, NotFound))
+        return there
 
 
 def _find_change(read: Mapping[int, TableVersion], newest: TableMetadata) -> int | None:

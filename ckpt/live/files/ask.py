@@ -7,9 +7,8 @@ from urllib.parse import unquote
 
 from ckpt.checkpoint.checkpoint import Checkpoint
 from ckpt.checkpoint.history import batch_entries, walk_source_log
-from ckpt.checkpoint.sources.file_logs import find_refused_file, source_folder
+from ckpt.checkpoint.sources.file_logs import file_source_logs, find_refused_file, source_folder
 from ckpt.errors import NotFound, SourceError, StorageError, one_line
-from ckpt.formats.names import compactible_id, compactible_log
 from ckpt.formats.sourcelogs import SourceFile, parse_source_log
 from ckpt.live.book import BOOK
 from ckpt.live.kind import SourceRequest, read_flag, unusable_option
@@ -128,18 +127,11 @@ def read_log(request: SourceRequest) -> Sequence[SourceFile]:
     checkpoint, index = request.checkpoint, request.index
     storage, latest = open_storage(checkpoint.uri, request.storage_options), checkpoint.offsets.newest
     folder = source_folder(checkpoint.listing, latest, index)
-    log = compactible_log(checkpoint.listing.in_folder(folder))
-    if log.latest is None:
-        return ()
-    wanted = [
-        name
-        for name in checkpoint.listing.in_folder(folder)
-        if (entry := compactible_id(name)) is not None and log.first_needed <= entry and name == log.name_of(entry)
-    ]
+    (log,) = (log for log in file_source_logs(checkpoint.listing, latest) if log.folder == folder)
     log_files: dict[str, SourceFile] = {}
-    for answer in storage.read_many([ReadRequest(f"{folder}/{name}") for name in wanted]):
+    for answer in storage.read_many(map(ReadRequest, log.needed())):
         files = answer if isinstance(answer, StorageError) else parse_source_log(folder, answer)
-        if isinstance(files, StorageError | Unreadable) or log.missing:
+        if isinstance(files, StorageError | Unreadable) or log.log.missing:
             raise SourceError(BOOK.text("files_log_unread", index=index, folder=folder))
         for file in files:
             log_files.setdefault(file.path, file)

@@ -11,7 +11,7 @@ from ckpt.formats.iceberg import IcebergTable
 from ckpt.formats.limits import LARGEST_RECORD
 from ckpt.formats.text import Damaged
 from ckpt.live.kind import SourceRequest, read_flag, read_number, refuse_options
-from ckpt.live.records import IcebergNow, IcebergOption, NotAsked, SnapshotNow
+from ckpt.live.records import IcebergNow, IcebergOption, NotAsked
 from ckpt.live.sink.iceberg import (
     ASK_THE_CATALOG,
     METADATA,
@@ -73,10 +73,7 @@ def _answer(read: ReadTable, request: SourceRequest) -> IcebergNow:
     return IcebergNow(
         table.id,
         read.file,
-        tuple(
-            SnapshotNow(each.id, each.operation, each.added_files, each.added_rows, each.written_ms)
-            for each in ancestors
-        ),
+        tuple(ancestors),
         _find_branches(table, named - {each.id for each in ancestors}),
         oldest.parent if oldest is not None else None,
         first,

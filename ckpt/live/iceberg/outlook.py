@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ckpt.advice import Advice, Setting, Words, join
 from ckpt.checkpoint.sources.iceberg import IcebergOffset, write_offset
+from ckpt.formats.iceberg import IcebergSnapshot
 from ckpt.live.book import BOOK
 from ckpt.live.kind import NextRead
 from ckpt.live.outlook import NOT_IN_LOG, SourceOutlook, Trouble, move_end
-from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
+from ckpt.live.records import IcebergNow, IcebergOption
 from ckpt.live.tables import UNKNOWN, Counts, add_waiting, describe_counts, judge_table
 from ckpt.restart import diagnoses, messages
 from ckpt.restart.findings import Diagnosis, Outcome
@@ -26,9 +27,11 @@ APPENDS = ("append", "replace")
 _NO_POSITION = 2**31 - 1
 
 
-def end_of(snapshot: SnapshotNow) -> IcebergOffset:
+def end_of(snapshot: IcebergSnapshot) -> IcebergOffset:
     """Return the offset after the last file of a snapshot."""
-    return IcebergOffset(snapshot.id, _NO_POSITION if snapshot.files is None else snapshot.files, all_files=False)
+    return IcebergOffset(
+        snapshot.id, _NO_POSITION if snapshot.added_files is None else snapshot.added_files, all_files=False
+    )
 
 
 def foresee_iceberg(start: NextRead, now: IcebergNow) -> SourceOutlook:
@@ -65,12 +68,12 @@ def count_after(now: IcebergNow, offset: IcebergOffset) -> Sequence[Counts]:
     return [_count_rest(now.chain[number], offset), *map(_count, appends)]
 
 
-def bars(now: IcebergNow, snapshot: SnapshotNow) -> bool:
+def bars(now: IcebergNow, snapshot: IcebergSnapshot) -> bool:
     """Tell whether a start fails at a snapshot (``shouldProcess``)."""
     return snapshot.operation not in APPENDS and _OPTIONS.get(snapshot.operation or "") not in now.options
 
 
-def name_option(snapshot: SnapshotNow) -> Words | str:
+def name_option(snapshot: IcebergSnapshot) -> Words | str:
     """Name the option with which a start passes over a snapshot that it would fail at; "" where there is none."""
     option = _OPTIONS.get(snapshot.operation or "")
     return "" if option is None else _name_options([option])
@@ -128,7 +131,7 @@ class _Judge:
                 full = read_files > self._now.most_files or read_rows >= self._now.most_rows
                 return self._explain_change(later, Outcome.FAILS_AT_START, later=self._planned or full)
             if snapshot.operation == "append":
-                read_files, read_rows = read_files + (snapshot.files or 0), read_rows + (snapshot.rows or 0)
+                read_files, read_rows = read_files + (snapshot.added_files or 0), read_rows + (snapshot.added_rows or 0)
                 reads_here = True
         if reads_here and bars(self._now, here):
             return self._explain_change(number, Outcome.FAILS_IN_BATCH, later=self._planned)
@@ -162,19 +165,20 @@ class _Judge:
         if not chain:
             return BOOK.advise("iceberg_anew", lead=lead)
         fitting = next((at for at in range(number, len(chain)) if chain[at].operation in APPENDS), None)
-        passed = [snapshot for snapshot in chain[number:fitting] if snapshot.files]
+        passed = [snapshot for snapshot in chain[number:fitting] if snapshot.added_files]
         if passed:
-            lead = join((lead, BOOK.text("iceberg_changes_left_out", count=_count_files(passed))))
+            lead = join((lead, BOOK.text("iceberg_changes_left_out", count=count_files(passed))))
         if fitting is None:
             return BOOK.advise("iceberg_wait", lead=lead)
-        return self._move_to(lead, chain[fitting], 0, again=self._end.snapshot in self._at)
+        to = IcebergOffset(chain[fitting].id, 0, all_files=False)
+        return self._move_to(lead, to, again=self._end.snapshot in self._at)
 
-    def _move_to(self, lead: Words, snapshot: SnapshotNow, position: int, *, again: bool) -> Advice:
-        offset = write_offset(IcebergOffset(snapshot.id, position, all_files=False))
+    def _move_to(self, lead: Words, to: IcebergOffset, *, again: bool) -> Advice:
         name = "iceberg_move"
         if self._planned:
             name = "iceberg_skip_and_read_again" if again else "iceberg_skip_and_move"
-        return BOOK.advise(name, lead=lead, batch=self._batch, snapshot=snapshot.id, **move_end(self._index, offset))
+        move = move_end(self._index, write_offset(to))
+        return BOOK.advise(name, lead=lead, batch=self._batch, snapshot=to.snapshot, **move)
 
     def _explain_rollback(self, *, in_batch: bool) -> Trouble:
         snapshot = self._end.snapshot or 0
@@ -185,7 +189,7 @@ class _Judge:
         number = -1 if base is None else self._at[base]
         there = None if base is None else self._now.chain[number]
         if there is not None and there.operation in APPENDS:
-            advice = self._move_to(kept, there, _NO_POSITION if there.files is None else there.files, again=False)
+            advice = self._move_to(kept, end_of(there), again=False)
         else:
             advice = self._move_on(kept, number + 1)
         return self._build_trouble(diagnoses.sources.ICEBERG_ROLLED_BACK, detail, advice, error, in_batch=in_batch)
@@ -194,25 +198,25 @@ class _Judge:
         barring = [snapshot for snapshot in self._now.chain[number:] if bars(self._now, snapshot)]
         here, operations = barring[0], {snapshot.operation for snapshot in barring}
         known = [option for name, option in _OPTIONS.items() if name in operations]
-        added = [snapshot for snapshot in barring if snapshot.files]
+        added = [snapshot for snapshot in barring if snapshot.added_files]
         if here.operation not in _OPTIONS:
             detail = f"snapshot {here.id} does not record its operation"
             advice = BOOK.advise("iceberg_unnamed_change")
             return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, None, later=later)
-        adds = f", and adds {_count_files([here])}" if here.files else ""
+        adds = f", and adds {count_files([here])}" if here.added_files else ""
         detail = f"snapshot {here.id} is an {here.operation}{adds}".replace("an delete", "a delete")
         name = "iceberg_added_left_out" if added else "iceberg_nothing_left_out"
-        leaves, word = BOOK.text(name, count=_count_files(added)), plural_of(len(known), "option")
+        leaves, word = BOOK.text(name, count=count_files(added)), plural_of(len(known), "option")
         advice = BOOK.advise("iceberg_pass_changes", word=word, options=_name_options(known), leaves=leaves)
         error = f"Cannot process {here.operation} snapshot"
         return Trouble(diagnoses.sources.ICEBERG_ROWS_CHANGED, detail, advice, outcome, error, later=later)
 
     def _find_left_out(self, number: int) -> Trouble | None:
         later = self._now.chain[number + 1 :]
-        skipped = [snapshot for snapshot in later if snapshot.operation in _OPTIONS and snapshot.files]
+        skipped = [snapshot for snapshot in later if snapshot.operation in _OPTIONS and snapshot.added_files]
         if not skipped:
             return None
-        detail = f"the options skip {_count_files(skipped)} of {plural(len(skipped), 'snapshot')} that change rows"
+        detail = f"the options skip {count_files(skipped)} of {plural(len(skipped), 'snapshot')} that change rows"
         return Trouble(diagnoses.sources.ICEBERG_LEAVES_OUT, detail, None, runs=True, skips=True)
 
     def _walk_from_the_beginning(self) -> Iterator[Trouble]:
@@ -242,19 +246,20 @@ def _name_options(options: Iterable[IcebergOption]) -> Words:
     return join((Words((Setting(f"{option}=true"),)) for option in options), " and ")
 
 
-def _count(snapshot: SnapshotNow) -> Counts:
-    return snapshot.files, snapshot.rows
+def _count(snapshot: IcebergSnapshot) -> Counts:
+    return snapshot.added_files, snapshot.added_rows
 
 
-def _count_files(snapshots: Iterable[SnapshotNow]) -> str:
+def count_files(snapshots: Iterable[IcebergSnapshot]) -> str:
+    """Say how many files snapshots added, and how many rows they have if that is known."""
     return describe_counts(map(_count, snapshots))
 
 
-def _count_rest(snapshot: SnapshotNow, offset: IcebergOffset) -> Counts:
+def _count_rest(snapshot: IcebergSnapshot, offset: IcebergOffset) -> Counts:
     """Count what is left of a snapshot after an offset in it: of all files of the table it cannot be told."""
     if snapshot.operation == "replace":
         return 0, 0
-    if offset.all_files or snapshot.files is None:
+    if offset.all_files or snapshot.added_files is None:
         return None, None
-    files = max(snapshot.files - offset.position, 0)
-    return files, snapshot.rows if files == snapshot.files else 0 if files == 0 else None
+    files = max(snapshot.added_files - offset.position, 0)
+    return files, snapshot.added_rows if files == snapshot.added_files else 0 if files == 0 else None

@@ -12,7 +12,7 @@ from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.errors import SourceError, one_line
 from ckpt.extras import install_command
 from ckpt.live.kafka.options import translate_options
-from ckpt.live.kind import SourceRequest, unusable_option
+from ckpt.live.kind import SourceRequest, read_flag, unusable_option
 from ckpt.live.records import KafkaNow, NotAsked, Part, PartitionNow, TopicNow, Younger
 from ckpt.model import OffsetLog
 from ckpt.texts import mask_secrets
@@ -154,9 +154,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
     options = {key.lower(): value for key, value in request.options.items()}
     if "assign" in options:
         return NotAsked("with the option assign ckpt cannot tell which partitions are read")
-    fail_on_data_loss = (options.get("failondataloss") or "true").lower()
-    if fail_on_data_loss not in ("true", "false"):
-        raise unusable_option("failOnDataLoss must be true or false")
+    fail_on_data_loss = read_flag(options, "failOnDataLoss", True)
     try:  # Java and Python understand a pattern alike but for rare cases
         pattern = re.compile(options["subscribepattern"]) if "subscribepattern" in options else None
     except re.error:
@@ -177,7 +175,7 @@ def ask_kafka(request: SourceRequest) -> KafkaNow | NotAsked:
         topic = one_line(gone[0])
         return NotAsked(f"topic {topic} is gone, or subscribePattern does not match it: a start's outcome is unknown")
     missing = dict.fromkeys(named - legal, TopicNow(None))
-    return KafkaNow({**topics, **missing}, partitions, subscribed, fail_on_data_loss == "true")
+    return KafkaNow({**topics, **missing}, partitions, subscribed, fail_on_data_loss)
 
 
 def _ask_partitions(
@@ -196,9 +194,7 @@ def _ask_partitions(
 
 def _make_marks(request: SourceRequest) -> tuple[Mark, ...]:
     """Mark the oldest and the newest batch: a topic that was recreated in between shows in one of them."""
-    entries = sorted(request.checkpoint.offsets.entries.items())
-    logs = {batch: log for batch, log in entries if isinstance(log, OffsetLog)}
-    marks = []
+    logs, marks = request.checkpoint.offsets.records, []
     for batch in {*list(logs)[:1], *list(logs)[-1:]}:
         metadata, ends = logs[batch].metadata, _read_partitions(logs[batch], request.index)
         if metadata is not None and ends is not None:

@@ -23,7 +23,7 @@ from ckpt.live.outlook import (
 )
 from ckpt.live.records import KafkaNow, Part, PartitionNow
 from ckpt.restart import diagnoses, messages
-from ckpt.restart.findings import Diagnosis, Finding, Forecast, Outcome
+from ckpt.restart.findings import Diagnosis, Finding, Outcome
 from ckpt.texts import plural
 from ckpt.versions import Rules
 
@@ -44,9 +44,7 @@ def foresee_partitions(reading: SourceRange, now: KafkaNow, *, passed: bool = Fa
     read = now.topics if now.subscribed is None else now.subscribed
     topics = [(topic, now.topics[topic].partitions) for topic in read if topic in now.topics]
     new = [(topic, number) for topic, numbers in topics for number in numbers if (topic, number) not in known]
-    for part in new:
-        fate = Fate.ADDED_LATE if now.partitions[part].earliest else Fate.ADDED
-        outlooks.append(PartOutlook(part, fate, None, None, now.partitions[part], later=end is not None))
+    outlooks += [replace(_foresee_known(part, {}, None, now), later=end is not None) for part in new]
     recreated = {outlook.topic for outlook in outlooks if outlook.fate in RECREATED}
     for at, outlook in enumerate(outlooks):
         if outlook.fate is Fate.CONTINUES and outlook.topic in recreated:
@@ -155,33 +153,13 @@ def foresee_kafka(start: NextRead, now: KafkaNow) -> SourceOutlook:
         return SourceOutlook(start.source, said=NOT_IN_LOG)
     judge = _Judge(start, now, parts)
     findings, outcome = tuple(judge.find()), SourceOutcome.CONTINUES
-    if any(_fails(part, now, again=judge.again) for part in parts):
+    if any(map(judge.fails, parts)):
         outcome = SourceOutcome.FAILS
     elif any(part.lost or part.fate is Fate.NO_TOPIC for part in parts):
         outcome = SourceOutcome.SKIPS
     waiting, lost = sum(part.waiting for part in parts), sum(part.lost for part in parts)
-    sentence, stop = _describe(parts, waiting, lost), _find_stop(start.forecast, now, parts, findings)
+    sentence, stop = _describe(parts, waiting, lost), judge.find_stop(findings, start.forecast.spark.rules)
     return SourceOutlook(start.source, outcome, sentence, parts, findings, waiting, None, lost, stop)
-
-
-def _find_stop(
-    start: Forecast, now: KafkaNow, parts: Sequence[PartOutlook], findings: Sequence[Finding]
-) -> Stop | None:
-    again = bool(start.reexecutes)
-    stopping = tuple(part for part in parts if not part.later and _fails(part, now, again=again))
-    if not stopping:
-        return None
-    at_start = not again and any(part.fate is Fate.NO_TOPIC for part in stopping)
-    why = {_DIAGNOSES[part.fate] for part in stopping}
-    return Stop(
-        Outcome.FAILS_AT_START if at_start else Outcome.FAILS_IN_BATCH,
-        find_words(stopping, again=again, rules=start.spark.rules),
-        tuple(finding for finding in findings if finding.diagnosis in why),
-    )
-
-
-def _fails(part: PartOutlook, now: KafkaNow, *, again: bool) -> bool:
-    return part.fate.fails if now.fail_on_data_loss else part.fate is _ALWAYS_FAILS[again]
 
 
 def _describe(parts: Sequence[PartOutlook], waiting: int, lost: int) -> str:
@@ -200,6 +178,21 @@ class _Judge:
         self.folder = start.source.folder
         self.passed = start.passed  # the batch that runs again is in the sink, which passes over it
         self.again = bool(start.forecast.reexecutes) and not start.passed
+
+    def fails(self, part: PartOutlook) -> bool:
+        return part.fate.fails if self.now.fail_on_data_loss else part.fate is _ALWAYS_FAILS[self.again]
+
+    def find_stop(self, findings: Sequence[Finding], rules: Rules) -> Stop | None:
+        stopping = tuple(part for part in self.parts if not part.later and self.fails(part))
+        if not stopping:
+            return None
+        at_start = not self.again and any(part.fate is Fate.NO_TOPIC for part in stopping)
+        why = {_DIAGNOSES[part.fate] for part in stopping}
+        return Stop(
+            Outcome.FAILS_AT_START if at_start else Outcome.FAILS_IN_BATCH,
+            find_words(stopping, again=self.again, rules=rules),
+            tuple(finding for finding in findings if finding.diagnosis in why),
+        )
 
     def find(self) -> Iterator[Finding]:
         certain = {part.topic for part in self.parts if part.fate in _CERTAIN}

@@ -154,8 +154,5 @@ def _explain(before: list[Key], after: list[Key], there: list[Key]) -> CopyPosit
         return CopyPosition(refused="move_not_found")
     differ = splits[-1] - splits[0] + 1 - len(splits) + len(wanted - known)
     again = len(splits) - len({there[split] for split in splits})
-    return (
-        CopyPosition(refused="move_differs", rows=differ)
-        if differ
-        else CopyPosition(refused="move_repeated", rows=again)
-    )
+    refused, rows = ("move_differs", differ) if differ else ("move_repeated", again)
+    return CopyPosition(refused=refused, rows=rows)

@@ -1,6 +1,6 @@
 """Rules for the transactions in the log of a Delta table; pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from ckpt.formats.deltalog import Action, Restore, TableSettings, Transaction, parse_retention_ms
@@ -15,7 +15,7 @@ VersionedAction = tuple[int, Action]
 def replay_delta_log(
     uri: str,
     earlier: Iterable[VersionedAction],
-    counting: Iterable[VersionedAction],
+    counting: Sequence[VersionedAction],
     now_ms: float,
     first_version: int = 0,
 ) -> SinkLog:
@@ -25,24 +25,15 @@ def replay_delta_log(
     first that was read. ``now_ms`` is in ms since 1970 UTC. Raises Damaged where the time for which transactions count
     is not understood.
     """
-    last: dict[str, Transaction] = {}
-    history = list(earlier)
-    times: dict[str, dict[int, int]] = {}
-    retention: str | None = None
-    created_ms: int | None = None
-    for version, action in counting:
-        match action:
-            case TableSettings():
-                retention, created_ms = action.retention, action.created_ms
-            case Transaction():
-                last[action.app_id] = action
-        history.append((version, action))
-    for _, action in history:
-        if isinstance(action, Transaction) and action.updated_ms is not None:
-            times.setdefault(action.app_id, {})[action.version] = action.updated_ms
-    rows = _Rows(first_version)
+    history = [*earlier, *counting]
+    last = {action.app_id: action for _, action in counting if isinstance(action, Transaction)}
+    settings = [action for _, action in counting if isinstance(action, TableSettings)]
+    retention, created_ms = (settings[-1].retention, settings[-1].created_ms) if settings else (None, None)
+    rows, times = _Rows(first_version), dict[str, dict[int, int]]()
     for version, action in history:
         rows.add(version, action)
+        if isinstance(action, Transaction) and action.updated_ms is not None:
+            times.setdefault(action.app_id, {})[action.version] = action.updated_ms
     lost = {app_id: rows.list_lost(app_id) for app_id in last}
     limit_ms = None if retention is None else parse_retention_ms(retention)
     if retention is not None and limit_ms is None:

@@ -6,7 +6,7 @@ It knows which metadata file is current, which a folder of files does not tell.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -38,10 +38,10 @@ def has_metadata(storage: Storage) -> bool:
     return any(map(iceberg.is_metadata, storage.list_level(METADATA).files))
 
 
-def read_batches(uri: str, read: Callable[[], ReadTable]) -> SinkLog:
-    """Read which batches a table has, if its metadata can be read. Raises what reading it raises, but Damaged."""
+def read_batches(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
+    """Read which batches a table has, if its metadata can be read. Raises what ``read_iceberg`` does, but Damaged."""
     try:
-        return find_batches(uri, *read())
+        return find_batches(uri, *read_iceberg(uri, storage_options))
     except Damaged as damage:
         why = f"its metadata cannot be read: {damage.reason}; {ASK_THE_CATALOG}"
         return SinkLog(uri, SinkKind.ICEBERG, unknown=one_line(why), unreached=True)

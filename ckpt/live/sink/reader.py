@@ -8,7 +8,7 @@ from ckpt.errors import NotFound, StorageError, UsageError, one_line
 from ckpt.formats.names import COMPACT, CompactibleLog, compactible_id, compactible_log
 from ckpt.formats.sourcelogs import find_modification_times, parse_sink_log
 from ckpt.live.sink.delta_files import DELTA_LOG, read_delta_sink
-from ckpt.live.sink.iceberg import METADATA, has_metadata, is_in_catalog, read_batches, read_iceberg, split_metadata_uri
+from ckpt.live.sink.iceberg import METADATA, has_metadata, is_in_catalog, read_batches, split_metadata_uri
 from ckpt.live.sink.records import FILE_LOG, SinkKind, SinkLog
 from ckpt.model import Unreadable
 from ckpt.plugins import ask_plugins
@@ -123,7 +123,7 @@ def _read_built_in(uri: str, storage_options: Mapping[str, str]) -> SinkLog:
     if any(uri == sink.kind for sink in NAMED_SINKS):
         return SinkLog(uri, SinkKind(uri))
     if is_in_catalog(uri) or split_metadata_uri(uri) is not None:
-        return read_batches(uri, lambda: read_iceberg(uri, storage_options))
+        return read_batches(uri, storage_options)
     storage = open_storage(uri, storage_options)
     try:
         top = storage.list_level()
@@ -136,7 +136,7 @@ def _read_folder(uri: str, storage: Storage, top: Folder, storage_options: Mappi
     readers: dict[str, Callable[[], SinkLog]] = {  # by the folder of the log
         DELTA_LOG: lambda: read_delta_sink(uri, storage),
         FILE_LOG: lambda: _read_file_sink(uri, storage),
-        METADATA: lambda: read_batches(uri, lambda: read_iceberg(uri, storage_options)),
+        METADATA: lambda: read_batches(uri, storage_options),
     }
     folders, unlisted = [folder for folder in readers if folder in top.folders], None
     try:

@@ -100,12 +100,7 @@ class SinkLog:
         return next((writer for writer in self.writers if writer.app_id == app_id), None)
 
     def find_query(self, checkpoint: Checkpoint) -> SinkWriter | None:
-        """Find the query of a checkpoint that has lost its id: the one that its checksums prove, or the only one."""
+        """Find the query of a checkpoint that has lost its id: the one that its checksums prove, or the only writer."""
         if checkpoint.metadata_checksums is None:
-            return self.only_query
+            return self.writers[0] if len(self.writers) == 1 and self.writers[0].may_be_query else None
         return next((writer for writer in self.writers if checkpoint.had_id(writer.app_id)), None)
-
-    @property
-    def only_query(self) -> SinkWriter | None:
-        """The one streaming query that has written to the table; None where there are several writers, or none."""
-        return self.writers[0] if len(self.writers) == 1 and self.writers[0].may_be_query else None

@@ -8,7 +8,7 @@ alone, and so has forgotten them.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from os import path as os_path
 from typing import Annotated
 
@@ -160,13 +160,12 @@ def find_version_times(storage: Storage) -> dict[int, int]:
     The times of files are made to grow with the versions.
     """
     files = storage.list_level(DELTA_LOG).files
-    versions = {version: name for name in files if (version := version_of(name)) is not None}
-    ordered = sorted(versions)
-    heads = storage.read_many(ReadRequest(f"{DELTA_LOG}/{versions[version]}", 0, _HEAD) for version in ordered)
-    recorded = [_find_time(head) if isinstance(head, bytes) else None for head in heads]
-    modified = (files[versions[version]].mtime_ms or 0 for version in ordered)
+    versions = sorted((version, name) for name in files if (version := version_of(name)) is not None)
+    heads = storage.read_many(ReadRequest(f"{DELTA_LOG}/{name}", 0, _HEAD) for _, name in versions)
+    recorded = (_find_time(head) if isinstance(head, bytes) else None for head in heads)
+    modified = (files[name].mtime_ms or 0 for _, name in versions)
     growing = accumulate(modified, lambda before, time_ms: max(before + 1, time_ms))
-    return {version: own or time_ms for version, time_ms, own in zip(ordered, growing, recorded, strict=True)}
+    return {version: own or time_ms for (version, _), time_ms, own in zip(versions, growing, recorded, strict=True)}
 
 
 def _find_time(head: bytes) -> int | None:
@@ -207,8 +206,6 @@ def _find_snapshot(uri: str, wanted: str, query_id: str | None, table: IcebergTa
 
 def _name_others(ancestors: Iterable[IcebergSnapshot], number: int, query_id: str | None) -> Iterator[str]:
     """Name the snapshots after one that another than the query wrote, the newest first, but for compactions."""
-    for snapshot in ancestors:
-        if snapshot.id == number:
-            return
+    for snapshot in takewhile(lambda each: each.id != number, ancestors):
         if snapshot.operation != "replace" and (query_id is None or snapshot.query_id != query_id):
             yield f"{snapshot.id} ({snapshot.operation or 'unknown'})"

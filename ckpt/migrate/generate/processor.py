@@ -56,7 +56,8 @@ def fold_inputs(plan: TransformPlan) -> Iterator[str]:
     for kept, buffers in _place_aggregates(plan):
         name = literal(kept.name)
         ignore = f", IGNORE_NULLS[{name}]" if kept.aggregate.chooses else ""
-        opening = f"                {buffers} = {_name(kept.aggregate.fold)}("
+        assert kept.aggregate.fold is not None  # of a plan that folds
+        opening = f"                {buffers} = {kept.aggregate.fold.__name__}("
         words = f"row[{name}]{ignore}, *{buffers}"
         line = f"{opening}{words})"
         yield from [line] if len(line) <= _WIDTH else [opening, f"{' ' * 20}{words}", f"{' ' * 16})"]
@@ -68,7 +69,7 @@ def write_results(plan: TransformPlan) -> Iterator[str]:
         yield f"            {literal(key.name)}: key[{index}],"
     for kept, buffers in _place_aggregates(plan):
         result = kept.aggregate.result
-        value = f"{_name(result)}(*{buffers})" if result else f"{buffers.partition(':')[0]}]"
+        value = f"{result.__name__}(*{buffers})" if result else f"{buffers.partition(':')[0]}]"
         yield f"            {literal(kept.name)}: {value},"
 
 
@@ -87,10 +88,6 @@ def _place_aggregates(plan: TransformPlan) -> Iterator[tuple[KeptAggregate, str]
         end = begin + len(kept.columns)
         yield kept, f"kept[{begin}:{end}]"
         begin = end
-
-
-def _name(function: Callable[..., Any] | None) -> str:
-    return function.__name__ if function else ""
 
 
 _TAKEN = ("handle", "init", "update", "expired", "close", "handleInitialState", "handleInputRows", "handleExpiredTimer")

@@ -39,7 +39,8 @@ def start_code(plan: TransformPlan, folder: str | None) -> str:
 def to_fill_in(plan: TransformPlan) -> tuple[str, ...]:
     """The names of constants in the file that may not stay empty."""
     facts = describe_plan(plan)
-    names = ["CHECKPOINT", *(name for start in plan.handoff.sources for name in _fill_in_source(start))]
+    constants = ((start.view.index, each) for start in plan.handoff.sources for each in _list_constants(start))
+    names = ["CHECKPOINT", *(f"SOURCE_{index}_{name}" for index, (name, known, _) in constants if not known)]
     names += ["EVENT_TIME"] * facts["dated"] + ["DELAY"] * facts["timed"] + ["WINDOW"] * facts["windows"]
     names += ["GAP"] * facts["sessions"]
     return (*names, *facts["blanks"])
@@ -100,13 +101,10 @@ def _collect_values(plan: TransformPlan, folder: str | None) -> dict[str, Any]:
 
 
 def _write_facts(plan: TransformPlan) -> Iterator[str]:
-    facts = [*map(str, plan.handoff.doubts)]
-    if plan.time_mode is TimeMode.EVENT_TIME:
-        facts.insert(0, str(BOOK.text("code_from_zero")))
-    if any(variable.ttl for variable in plan.variables):
-        facts.insert(0, str(BOOK.text("code_ttl_restarts")))
-    for fact in facts:
-        yield from ("", *wrap(plain(fact), 88, break_long_words=False, break_on_hyphens=False))
+    facts = [BOOK.text("code_ttl_restarts")] if any(variable.ttl for variable in plan.variables) else []
+    facts += [BOOK.text("code_from_zero")] if plan.time_mode is TimeMode.EVENT_TIME else []
+    for fact in (*facts, *plan.handoff.doubts):
+        yield from ("", *wrap(plain(str(fact)), 88, break_long_words=False, break_on_hyphens=False))
 
 
 def _declare_source(start: SourceStart, beside: Callable[[str], str]) -> Iterator[str]:
@@ -119,13 +117,7 @@ def _declare_source(start: SourceStart, beside: Callable[[str], str]) -> Iterato
     for condition in start.conditions if not reads_files else ():  # unread() sees to those
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
-    if reads_files or (start.begin is StartingPoint.UNREAD and kind is SourceType.UNKNOWN):
-        known = _choose_format(start.seen)
-        yield f'SOURCE_{index}_FORMAT = "{known}"' + ("  # by the names of the files" if known else "")
-    if reads_files:
-        yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
-    if start.view.kind.at_path:
-        yield f'SOURCE_{index}_PATH = ""'
+    yield from (f'SOURCE_{index}_{name} = "{known}"{comment}' for name, known, comment in _list_constants(start))
     options = [f"{literal(key)}: {literal(value)}" for key, value in start.view.reader_options.items()]
     if options:
         yield from explode(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
@@ -155,16 +147,16 @@ def seen_folder(start: SourceStart) -> str:
     return f"seen_{start.view.index}"
 
 
-def _fill_in_source(start: SourceStart) -> Iterator[str]:
-    """The names of constants that may not stay empty."""
-    index, kind = start.view.index, start.view.kind
-    is_unknown = start.begin is StartingPoint.UNREAD and start.view.type is SourceType.UNKNOWN
-    if is_unknown or (kind.reads_files and not _choose_format(start.seen)):
-        yield f"SOURCE_{index}_FORMAT"
+def _list_constants(start: SourceStart) -> Iterator[tuple[str, str, str]]:
+    """List constants of a source that may not stay empty, each with what is known of it and a comment."""
+    kind = start.view.kind
+    if kind.reads_files or (start.begin is StartingPoint.UNREAD and start.view.type is SourceType.UNKNOWN):
+        known = _choose_format(start.seen)
+        yield "FORMAT", known, "  # by the names of the files" if known else ""
     if kind.reads_files:
-        yield f"SOURCE_{index}_SCHEMA"
+        yield "SCHEMA", "", '  # DDL: "id BIGINT, name STRING"'
     if kind.at_path:
-        yield f"SOURCE_{index}_PATH"
+        yield "PATH", "", ""
 
 
 def _read_source(start: SourceStart) -> str:

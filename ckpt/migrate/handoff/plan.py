@@ -21,7 +21,7 @@ from ckpt.live.sink.reader import find_kind
 from ckpt.migrate.book import BOOK
 from ckpt.migrate.handoff.snippets import Language, write_snippet
 from ckpt.migrate.handoff.starts import SourceStart, start_sources
-from ckpt.model import DamageKind, Kind, Location, QueryMetadata, Unreadable
+from ckpt.model import DamageKind, Kind, Location, Unreadable
 from ckpt.restart.diagnoses.others import OFFSETS_WENT_BACK
 from ckpt.restart.sinks import SINKS, Seen, Sink
 from ckpt.storage import open_storage
@@ -39,8 +39,7 @@ class SinkMeaning:
 
 def describe_sinks(checkpoint: Checkpoint, batch: int, only: Sink | None = None) -> tuple[SinkMeaning, ...]:
     """Describe every kind of sink, or ``only`` one: only commit log v3 names the sink that the query had."""
-    query = checkpoint.metadata.query_id if isinstance(checkpoint.metadata, QueryMetadata) else None
-    old = query or "OLD_QUERY_ID"
+    old = checkpoint.query_id or "OLD_QUERY_ID"
     last = max((batch, *checkpoint.offsets.ids[-1:], *checkpoint.commits.ids[-1:]))
     return tuple(
         SinkMeaning(sink.kind, str(sink.new_checkpoint(Seen(batch + 1, last, old))))
@@ -237,7 +236,9 @@ def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> Word
     if checkpoint.kind is Kind.EMPTY:
         return BOOK.text("handoff_nothing_planned")
     if batch is None:
-        return _refuse_all(checkpoint)
+        began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
+        name = "handoff_none_committed_from" if began else "handoff_none_committed"
+        return BOOK.text(name, began=", ".join(began), latest=offsets.latest)
     unreadable = offsets.entries.get(batch)
     if batch not in offsets:
         why = BOOK.text("handoff_no_offsets", batch=batch)
@@ -250,12 +251,6 @@ def _refuse(checkpoint: Checkpoint, batch: int | None, possible: Ranges) -> Word
     spans = ranges(possible[-4:])
     rest = BOOK.text("handoff_other_batches" if spans else "handoff_after_none", spans=spans)
     return BOOK.text("handoff_refused", why=why, rest=rest)
-
-
-def _refuse_all(checkpoint: Checkpoint) -> Words:
-    began = [f"source {k} at {json.dumps(offset)}" for k, offset in sorted(checkpoint.initial_offsets.items())]
-    name = "handoff_none_committed_from" if began else "handoff_none_committed"
-    return BOOK.text(name, began=", ".join(began), latest=checkpoint.offsets.latest)
 
 
 def _refuse_sources(starts: tuple[SourceStart, ...]) -> Words | None:

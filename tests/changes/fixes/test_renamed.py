@@ -3,6 +3,7 @@
 import gzip
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -105,7 +106,9 @@ def test_checksums_prove_which_writer_of_a_sink_is_the_query(copy_of: CopyOf) ->
     found = both.find_query(checkpoint)
     assert found is not None
     assert found.app_id == known
-    assert other.only_query is not None
+    unproven = replace(checkpoint, metadata_checksums=None)
+    assert other.find_query(unproven) == writers[0]
+    assert both.find_query(unproven) is None
     assert other.find_query(checkpoint) is None
 
 

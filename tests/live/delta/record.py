@@ -52,6 +52,8 @@ def ends(checkpoint: Path) -> list[Any]:
 def to_json(now: DeltaNow) -> dict[str, Any]:
     told = dataclasses.asdict(now) | {"before": None if now.before is None else write_offset(now.before)}
     del told["options"], told["most_files"]
+    for file in (*(told["snapshot"] or ()), *(file for version in told["versions"] for file in version["files"])):
+        del file["path"], file["modified_ms"]
     return told
 
 

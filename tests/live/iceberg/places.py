@@ -5,7 +5,6 @@ Beside what the query then reads stands what a new query reads that begins at th
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,8 +114,10 @@ def obeyed(session: Session, place: Place, folder: Path) -> dict[str, Any]:
     how: Any = {"accept_skip": True, "accept_replay": True, "apply": True, "backup": str(at / "backup"), "grace": 0}
     now = asked(at, place.case)
     to = find_time(place, now)
-    chain = [dataclasses.asdict(snapshot) for snapshot in now.chain]
-    answer: dict[str, Any] = {"offsets": ends(at / "checkpoint"), "now": to_json(now) | {"chain": chain}}
+    told = to_json(now)
+    for one, snapshot in zip(told["chain"], now.chain, strict=True):
+        one["written_ms"] = snapshot.written_ms
+    answer: dict[str, Any] = {"offsets": ends(at / "checkpoint"), "now": told}
     with suppress(SourceError):
         plan, receipt = offsets_set(str(at / "checkpoint"), to=to, source_options={0: options}, **how)
         assert receipt.applied is plan.needed, (receipt.problem, plan.refused)

@@ -15,8 +15,9 @@ from typing import Any
 from ckpt import open_checkpoint
 from ckpt.checkpoint.sources.iceberg import write_offset
 from ckpt.checkpoint.sources.registry import decode
+from ckpt.formats.iceberg import IcebergSnapshot
 from ckpt.live.asking import ask_sources
-from ckpt.live.records import IcebergNow, IcebergOption, SnapshotNow
+from ckpt.live.records import IcebergNow, IcebergOption
 from tests.live.delta.record import ends
 from tests.live.iceberg.cases import CASES, Case
 from tests.record.answers import Document, OneFile, break_before
@@ -25,6 +26,8 @@ from tests.record.suite import Cases
 from tests.record.worker import Installed, Session
 
 _OF_READER = {"options", "most_files", "most_rows"}
+_RECORDED = {"id": "id", "operation": "operation", "files": "added_files", "rows": "added_rows"}
+"""What is recorded of a snapshot, and the field that has it."""
 
 
 def happened(session: Session, case: Case, folder: Path) -> Path:
@@ -53,7 +56,7 @@ def asked(place: Path, case: Case) -> IcebergNow:
 
 def to_json(now: IcebergNow) -> dict[str, Any]:
     told = dataclasses.asdict(now)
-    told["chain"] = [{key: value for key, value in one.items() if key != "written_ms"} for one in told["chain"]]
+    told["chain"] = [{key: getattr(one, name) for key, name in _RECORDED.items()} for one in now.chain]
     told["branched"] = list(now.branched.items())
     told["first"] = None if now.first is None else write_offset(now.first)
     return {key: value for key, value in told.items() if key not in _OF_READER}
@@ -61,7 +64,11 @@ def to_json(now: IcebergNow) -> dict[str, Any]:
 
 def from_json(told: dict[str, Any], case: Case) -> IcebergNow:
     """The same read back."""
-    chain = tuple(SnapshotNow(**one) for one in told["chain"])
+    unsaid = {"parent": None, "written_ms": 0}
+    chain = tuple(
+        IcebergSnapshot(**{_RECORDED.get(key, key): value for key, value in {**unsaid, **one}.items()})
+        for one in told["chain"]
+    )
     options = frozenset(one for one in IcebergOption if one.value in case.reader)
     most = {
         key: int(case.reader[f"streaming-max-{name}-per-micro-batch"])

@@ -9,8 +9,9 @@ import pytest
 
 from ckpt import UsageError, inspect, open_checkpoint
 from ckpt.errors import SourceError
+from ckpt.formats.iceberg import IcebergSnapshot
 from ckpt.live.asking import ask_sources
-from ckpt.live.records import IcebergNow, SnapshotNow
+from ckpt.live.records import IcebergNow
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.live.iceberg.remedies_followed import takes
@@ -66,7 +67,7 @@ def test_only_ancestors_of_the_current_snapshot_count(checkpoint: Path, tmp_path
     branch = snapshot(2, parent=1)
     now = asked(checkpoint, table(tmp_path / "t", snapshot(1), branch, snapshot(3, "replace", parent=1)))
     assert now.table_id == ID
-    assert now.chain == (SnapshotNow(1, "append", 1, 10, 5), SnapshotNow(3, "replace", 1, 10, 5))
+    assert now.chain == (IcebergSnapshot(1, None, 5, "append", 1, 10), IcebergSnapshot(3, 1, 5, "replace", 1, 10))
     assert (now.branched, now.cut_after) == ({2: 1}, None)
 
 
@@ -77,9 +78,9 @@ def test_what_has_expired_is_known_by_its_child(checkpoint: Path, tmp_path: Path
 
 def test_counts_that_are_not_recorded_are_not_guessed(checkpoint: Path, tmp_path: Path) -> None:
     bare = {"snapshot-id": 2, "timestamp-ms": 5}
-    assert asked(checkpoint, table(tmp_path / "t", bare)).chain == (SnapshotNow(2, None, None, None, 5),)
+    assert asked(checkpoint, table(tmp_path / "t", bare)).chain == (IcebergSnapshot(2, None, 5, None, None, None),)
     odd = {**bare, "summary": {"operation": "append", "added-data-files": "many"}}
-    assert asked(checkpoint, table(tmp_path / "u", odd)).chain == (SnapshotNow(2, "append", None, 0, 5),)
+    assert asked(checkpoint, table(tmp_path / "u", odd)).chain == (IcebergSnapshot(2, None, 5, "append", None, 0),)
 
 
 def test_the_page_and_the_document(checkpoint: Path, tmp_path: Path, ckpt: Ckpt) -> None:

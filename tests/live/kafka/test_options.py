@@ -125,6 +125,11 @@ def test_words_that_are_no_options(word: str) -> None:
         ("kafka-4.2", ["--sources", "--source-options", "1.subscribe=a"], "has no source 1"),
         ("kafka-4.2", ["--sources", "--source-options", "0.subscribe=a"], "needs kafka.bootstrap.servers"),
         (
+            "kafka-4.2",
+            ["--sources", *(f"--source-options=0.{one}" for one in ("kafka.bootstrap.servers=a:1", "failOnDataLoss="))],
+            "failOnDataLoss must be true or false",
+        ),
+        (
             "stateless-4.2",
             ["--sources", "--source-options", "0.path=a"],
             "cannot ask a source of type rate-micro-batch",
