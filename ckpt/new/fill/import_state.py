@@ -162,8 +162,8 @@ def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, 
 
 def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> None:
     """Raise CkptError where there are rows of other units than the checkpoint has."""
-    missing = [f"has no rows of {label}" for label in units if label not in source.labels]
-    strange = [f"has rows of {label}" for label in source.labels if label not in units]
+    missing = [f"has no rows of {label}" for label in units if label not in source.units]
+    strange = [f"has rows of {label}" for label in source.units if label not in units]
     for why in (*missing, *strange):
         raise CkptError(one_line(f"{source.place} {why}, but the state of {like} consists of: {'; '.join(units)}"))
 
