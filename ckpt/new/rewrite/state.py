@@ -155,7 +155,7 @@ class StoreRewriting:
             count = len(sources)
         places = hash_rows(columns, count, self.partitions) if self.spreads else np.full(count, partition, np.int64)
         if isinstance(self.leaving, filtering.SplitFilter):
-            left_out = self.leaving.find_each(rows, columns, partition)
+            left_out = [each.find_left_out(rows, columns, partition) for each in self.leaving.filters]
             self._count_strays(rows, filtering.find_strays(left_out), tally)
             dropped = left_out[0]
         else:
