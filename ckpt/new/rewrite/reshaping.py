@@ -69,7 +69,7 @@ class ColumnReshaping:
                 arrays.append(rows.decode_keys(list_forms(store)[store.name], avro=False).flatten()[-1])
             keys = self._encode(self.columns.key_schema, arrays, len(stored))
         if self.columns.value is not None:
-            there = rows.decode_values(store.value_schema).flatten()
+            there = structs_of(store.value_schema, rows.values, "value").flatten()
             there = [array.take(whole(pa.int64(), sources)) for array in there] if several else there
             arrays = _pick_columns(named_fields(self.columns.value_schema), self.columns.value, there, len(stored))
             values = self._encode(self.columns.value_schema, arrays, len(stored))

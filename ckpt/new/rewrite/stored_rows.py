@@ -253,10 +253,6 @@ class HdfsRows:
         """Decode the keys. Raises Undecodable."""
         return structs_of(form.key, self.keys, "key")
 
-    def decode_values(self, kind: Json) -> pa.StructArray:
-        """Decode the values. Raises Undecodable."""
-        return structs_of(kind, self.values, "value")
-
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Decode keys and values. Raises Undecodable."""
         return decode_rows(partition, layout, self.keys, self.values)
@@ -283,9 +279,10 @@ class RocksDBRows:
         decode = key_columns if avro and self.family is not None else None
         return keys_of(form.key, form.encoder, self._strip_families(), decode)
 
-    def decode_values(self, kind: Json) -> pa.StructArray:
-        """Decode the values. Raises Undecodable."""
-        return structs_of(kind, rows_of([value for _, value in self.pairs]), "value")
+    @property
+    def values(self) -> Rows:
+        """The values. Raises Undecodable."""
+        return rows_of([value for _, value in self.pairs])
 
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Decode keys and values. Raises Undecodable."""
