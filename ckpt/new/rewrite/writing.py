@@ -138,7 +138,7 @@ def _change_state_ids(path: str, data: bytes, ids: Mapping[int, Sequence[Sequenc
     metadata.pop("stateUniqueIds", None)
     if ids is not None:
         metadata["stateUniqueIds"] = {str(operator): [list(names) for names in of] for operator, of in ids.items()}
-        return b"v2\n" + _encode_json(metadata)
+        return (b"v3" if version == b"v3" else b"v2") + b"\n" + _encode_json(metadata)
     return (b"v1" if version == b"v2" else version) + b"\n" + _encode_json(metadata)
 
 
