@@ -543,7 +543,8 @@ def compare_with_old(
             wrong=wrong.detail,
         )
         return QueryComparison(compared.findings, (*compared.unknown, why))
-    refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
+    errors = (finding for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR)
+    refused = {_find_operator(finding.path) for finding in errors}
     if any(path in ("", "state") or path.startswith("sources") for path in refused):
         return compared  # which operators and sources are the same is not known
     if old.operators is None or query.operators is None or checkpoint.offsets.latest is None:
@@ -559,7 +560,7 @@ def compare_with_old(
         path = f"state/{pair.old}"
         if any(part.verdict is Knowledge.FROM_NOW_ON and part.kind is PartKind.VALUE for part in pair.parts):
             begins.add(path)
-        if not any(_find_operator(name) == path for name in refused):
+        if path not in refused:
             findings += _list_findings(pair.parts, path)
         if _explains_names(pair):
             explained.add(path)
@@ -573,7 +574,7 @@ def compare_with_old(
         if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins
         else finding
         for finding in compared.findings
-        if not _only_names(finding, explained)
+        if finding.diagnosis is not diagnoses.starting.RENAMED or _find_operator(finding.path) not in explained
     ]
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
 
@@ -598,10 +599,6 @@ def _explains_names(pair: OperatorComparison) -> bool:
     """Tell whether each column computes what it did, or is reported because it does not."""
     columns = [part for part in pair.parts if part.kind in (PartKind.KEY, PartKind.VALUE)]
     return any(part.silent for part in columns) or (bool(columns) and all(part.old == part.new for part in columns))
-
-
-def _only_names(finding: Finding, explained: set[str]) -> bool:
-    return finding.diagnosis is diagnoses.starting.RENAMED and _find_operator(finding.path) in explained
 
 
 def _find_operator(path: str) -> str:

@@ -44,22 +44,17 @@ _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+
 
 
 class Knowledge(StrEnum):
-    """The knowledge of a changed query, compared with the same query run from the beginning."""
+    """The knowledge of a changed query, compared with the same query run from the beginning; the worst comes last."""
 
     FULL = "full"  # no difference
     FROM_NOW_ON = "from-now-on"  # what is new knows only rows from now on
     IMPOSSIBLE = "impossible"  # the checkpoint does not have what it needs
     UNKNOWN = "unknown"  # nothing at hand says
 
-    @property
-    def rank(self) -> int:
-        """Return its rank: higher is worse."""
-        return list(Knowledge).index(self)
-
 
 def find_worst(verdicts: Iterable[Knowledge]) -> Knowledge:
     """Return the worst of some verdicts; full where there is none."""
-    return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+    return max(verdicts, key=list(Knowledge).index, default=Knowledge.FULL)
 
 
 class PartKind(StrEnum):
@@ -405,15 +400,13 @@ class _OperatorPair:
                 instead = f", was {_name_column(old[number])}" if number < len(old) else ""
                 why = f"the key has {name}{instead}, but no key in the state has it"
                 yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
-            elif before != number:
+                continue
+            changed, verdict, why = before != number, _judge_column(old[before], wants), name
+            if changed:
                 why = f"key column {name} is at position {number + 1}, was at {before + 1}"
-                verdict = _judge_column(old[before], wants)
-                yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
             elif reread := self._find_reread(wants.sql, plain=True):
-                why = f"{name} {reread}"
-                yield PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, why, silent=fits, side=side)
-            else:
-                yield PartComparison(PartKind.KEY, before, number, _judge_column(old[before], wants), name, side=side)
+                changed, verdict, why = True, Knowledge.UNKNOWN, f"{name} {reread}"
+            yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=changed and fits, side=side)
         for before in sorted({*range(len(old))} - {*matching.values()}):
             if not fits:
                 why = f"key column {_name_column(old[before])} is gone: keys that differed only in it must be merged"

@@ -322,11 +322,10 @@ class _ColumnPlanner:
             raise self.refuse(BOOK.text("evolve_no_expiry", default={name: Hole.VALUE}))
         timed = self.old is not None and any(map(is_event_time, fields_of(sides.old.key_schema) or ()))
         why = f"all keys in the state expire at {instant(self.expires_ms)}, together with those of the newest rows"
-        if timed:  # a row that repeats a key has its time
-            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.FULL, why)
-        else:
+        if not timed:  # else a row that repeats a key has its time
             why = f"{why}: until then, a row that repeats an older one is also dropped"
-            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, why)
+        verdict = Knowledge.FULL if timed else Knowledge.UNKNOWN
+        part = PartComparison(PartKind.VALUE, None, 0, verdict, why)
         return (ColumnOrigin(None, self.expires_ms * 1000),), (part,)
 
     def _judge_gone_keys(self, sides: _StorePair, taken: Collection[int | None]) -> Iterator[PartComparison]:

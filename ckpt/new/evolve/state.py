@@ -196,19 +196,7 @@ def _list_stores(wants: DescribedOperator) -> Iterator[DescribedStore]:
 
 def _make_store(wants: DescribedStore) -> Store:
     (family,) = wants.families
-    return Store(
-        name=wants.name,
-        partitions=(),
-        expected_partitions=None,
-        changelog=False,
-        readable_batches=(),
-        newest_snapshot_version=None,
-        newest_snapshots=None,
-        column_families=(),
-        key_schema=family.key,
-        value_schema=family.value,
-        prefix_columns=wants.prefix_columns,
-    )
+    return Store(wants.name, key_schema=family.key, value_schema=family.value, prefix_columns=wants.prefix_columns)
 
 
 def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> Iterator[FileStep]:
@@ -237,10 +225,8 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
 
 def _let_be_null(schema: Json) -> Json:
     """Let each column be NULL: in a join Spark infers at each start anew which are not, and reads these as well."""
-    fields = fields_of(schema)
-    if fields is None:
-        return schema
-    return {"type": "struct", "fields": [{**each, "nullable": True} for each in fields if isinstance(each, dict)]}
+    fields = (each for each in fields_of(schema) or () if isinstance(each, dict))
+    return {"type": "struct", "fields": [{**each, "nullable": True} for each in fields]}
 
 
 def _describe_variables(
