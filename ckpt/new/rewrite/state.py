@@ -21,6 +21,8 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.advice import Words, words
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single
 from ckpt.errors import Undecodable, one_line
 from ckpt.formats.rows.arrow import whole
@@ -30,18 +32,21 @@ from ckpt.formats.statefiles import TIMED_ROWS
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator, Provider, Store
 from ckpt.new.book import BOOK
+from ckpt.new.evolve.state import StatePlan
 from ckpt.new.exchange import Exchange, ThroughFiles, unpack_batch
+from ckpt.new.placing import Placing
 from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite import filtering, stored_rows
 from ckpt.new.rewrite.merging import feeds_another
 from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite
 from ckpt.new.rewrite.reshaping import ColumnReshaping
+from ckpt.new.rewrite.snapshots import read_file_form
 from ckpt.new.rewrite.spreading import Column, find_grouping, hash_rows, list_key_columns
 from ckpt.new.rewrite.writing import NewState, StateWriting
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes, split_elements
 from ckpt.state.native.json_values import make_plain
-from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files
+from ckpt.state.native.store_files import StoreFiles, context_of as context_of_chosen, delimiter_of, find_store_files
 from ckpt.state.reading.reading import ChosenState
 from ckpt.texts import plural
 
@@ -395,3 +400,56 @@ def rewrite_state(
         more = ", ..." if refused.count > len(refused.names) else ""
         parts = {"rows": plural(refused.count, "row"), "names": one_line(", ".join(refused.names) + more)}
         raise CannotRewrite.of("{rows} of {why}: {names}", why=why, **parts)
+
+
+def make_evolved_state(
+    checkpoint: Checkpoint,
+    plan: StatePlan,
+    made: Placing,
+    options: Mapping[str, str],
+    engine: Exchange | None,
+    jobs: int | None,
+) -> dict[str, int]:
+    """Make the state files of a changed query that the old checkpoint lacks, and return their bytes by path.
+
+    Those of new operators have no rows, others have their rows in other columns. Raises CkptError.
+    ``options`` are for the file system of the checkpoint; ``engine`` makes rows, or ``jobs`` processes of this machine.
+    """
+    made.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
+    sizes: dict[str, int] = {}
+    for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, engine, jobs)):
+        made.take(files)
+        sizes |= {path: made.sizes[path] for path in files}
+    return sizes
+
+
+def _make_empty(checkpoint: Checkpoint, plan: StatePlan) -> Iterator[Mapping[str, bytes | int]]:
+    """Make the files of operators that have seen no row."""
+    context, batch = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits.latest
+    nothing = stored_rows.make_stored([], []), stored_rows.Families()
+    for operator in plan.empty:
+        assert context.shuffle_partitions is not None
+        assert batch is not None
+        state = NewState(context.provider, context.shuffle_partitions, batch, plan.ids, read_file_form(context))
+        for store in operator.stores:
+            for partition in range(count_partitions(operator, store, state.partitions)):
+                yield state.make_files(operator, store, partition, *nothing)
+
+
+def _make_rows(
+    plan: StatePlan, made: Placing, options: Mapping[str, str], engine: Exchange | None, jobs: int | None
+) -> Iterator[Mapping[str, bytes | int]]:
+    """Make the files of stores whose rows get other columns; of one that a task has written, give its bytes."""
+    if plan.rows is None or plan.form is None:
+        return
+    chosen, form = replace(plan.rows, options=options), plan.form
+    ids = {old: plan.ids[new] for old, new in plan.numbers.items() if new in plan.ids}
+    file_form = read_file_form(context_of_chosen(chosen))
+    state = NewState(form.provider, form.partitions, chosen.moment.batch, ids, file_form, numbers=plan.numbers)
+    reshapings = {
+        store: None if columns is None else ColumnReshaping(columns, form.provider)
+        for store, columns in plan.columns.items()
+    }
+    writes = engine is not None and engine.writes
+    work = StateRewriting(made.storage.uri, dict(made.options), writes, ((chosen, form),), state, reshapings=reshapings)
+    yield from (outcome.files for outcome in work.run(engine, jobs) if outcome.files is not None)
