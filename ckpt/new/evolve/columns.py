@@ -528,15 +528,13 @@ class _ColumnPlanner:
             raise self.refuse("the key types differ in some of its column families only")
         families = tuple(
             FamilyColumns(
+                old[own.name],
                 own.name,
-                own.name,
-                old[own.name].value_schema,
                 own.value_schema,
                 own.value,
-                key_schema=own.key_schema if own.key is not None else None,
-                key_encoder=old[own.name].key_encoder,
-                indexed=own.indexed,
                 is_list=own.name.endswith(TIMED_ROWS),
+                key_schema=own.key_schema if own.key is not None else None,
+                indexed=own.indexed,
             )
             for own in stores
         )

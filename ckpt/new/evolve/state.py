@@ -233,7 +233,7 @@ def _describe_variables(
     storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange, wants: DescribedOperator
 ) -> Iterator[FileStep]:
     """Describe transformWithState with the new names and fields of its variables. Raises NoWay, StorageError."""
-    families = {family.name: family for store in change.stores for family in store.families}
+    families = {family.old.name: family for store in change.stores for family in store.families}
     names = {name: family.new_name for name, family in families.items()}
     folder, newest = f"{STATE}/{operator.id}", f"{STATE}/{operator.schema_paths[-1].rpartition(f'/{STATE}/')[2]}"
     in_folder = newest.startswith(f"{folder}/_stateSchema/") and checkpoint.listing.info(newest) is not None

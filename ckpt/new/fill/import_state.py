@@ -143,12 +143,13 @@ def _write(source: Export | Frames, like: str, new: NewCheckpoint) -> Rewrite:
         _check_belongs(source, like, new.options, plan.chosen)
         plan = plan._replace(rewrite=replace(plan.rewrite, imported=True, exported_id=source.query_id))
     counts: Counter[str] = Counter()
-    files, count = partial(make_state, plan, new, source, counts), partial(_count_rows, source, plan.rewrite, counts)
-    if not new.plan:
+    files, rewrite = partial(make_state, plan, new, source, counts), plan.rewrite
+    if new.plan:
+        deque(files(None), maxlen=0)
+    else:
         with new.open() as placing:
-            return make_new(plan, placing, files, count, new.watcher)
-    deque(files(None), maxlen=0)
-    return replace(plan.rewrite, units=tuple(count()))
+            rewrite = make_new(plan, placing, files, new.watcher)
+    return replace(rewrite, units=tuple(_count_rows(source, rewrite, counts)))
 
 
 def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:

@@ -204,8 +204,8 @@ def _write(planned: Sequence[tuple[NewCheckpoint, PlannedRewrite]]) -> tuple[Rew
     with ExitStack() as placings:
         for new, plan in planned:
             placing, tally = placings.enter_context(new.open()), Tally()
-            fill, count = partial(rewrite_state, plan, new, tally), partial(_count_rows, plan, tally)
-            results.append(make_new(plan, placing, fill, count, new.watcher))
+            made = make_new(plan, placing, partial(rewrite_state, plan, new, tally), new.watcher)
+            results.append(replace(made, units=tuple(_count_rows(plan, tally))))
     return tuple(results)
 
 

@@ -36,7 +36,6 @@ from ckpt.new.rewrite.plan import (
     PlannedRewrite,
     PlannedState,
     Rewrite,
-    RewrittenUnit,
     list_settings,
     list_starting,
 )
@@ -229,14 +228,13 @@ def make_new(
     plan: PlannedRewrite,
     placing: Placing,
     fill: Callable[[NewState], Iterator[Mapping[str, bytes | int]]],
-    count_rows: Callable[[], Iterable[RewrittenUnit]],
     watcher: Watcher | None,
 ) -> Rewrite:
     """Write a new checkpoint, and read it again. Raises CkptError, after which ``placing`` is to remove it.
 
     It is written in the order in which no crash leaves what a start takes for complete.
     ``fill`` makes the files of each store in each partition, in any order; of one that is written already its bytes'
-    number. ``count_rows`` counts rows of each unit, once they are written.
+    number.
     """
     chosen, _, rewrite = plan
     small, new = SmallFiles(*plan), rewrite.new
@@ -265,9 +263,8 @@ def make_new(
     for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
         if has_run_since(each.checkpoint, each.storage):  # a sink has batches that the new one would run again
             raise StorageError(BOOK.text("rewrite_running", uri=each.checkpoint.uri))
-    units, sizes = tuple(count_rows()), placing.sizes.values()
-    starts_with = list_starting(made)
-    return replace(rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
+    starts_with, sizes = list_starting(made), placing.sizes.values()
+    return replace(rewrite, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
 
 
 def _continues(rewrite: Rewrite, made: Inspection) -> bool:
