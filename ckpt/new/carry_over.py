@@ -78,7 +78,7 @@ def _write_new(query: QueryDescription, wanted: EvolveOptions, uri: str, new: Ne
                     make_evolved_state,
                 )  # not at the top: no other plan needs its libraries
 
-                plan = plan.add_made(make_evolved_state(checkpoint, plan.state, made, own, new.engine, new.jobs))
+                plan = plan.add_made(make_evolved_state(checkpoint, plan.state, made, own, new))
             view = view_changed(storage, checkpoint.listing, plan.steps, made=made.storage, copied=True)
             plan = judge_evolution(view, plan, query)
             if plan.refused is not None:

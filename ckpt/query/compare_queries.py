@@ -356,9 +356,7 @@ class _OperatorPair:
 
     def compare(self) -> Iterator[PartComparison]:
         old, new = self.old, self.new
-        windowed = self._compare_windows()
-        if windowed is not None:
-            yield windowed
+        yield from self._compare_windows()
         if old.keys is not None and new.keys is not None:
             yield from self._compare_keys(old.keys, new.keys)
         if old.aggregates is not None and new.aggregates is not None:
@@ -376,18 +374,17 @@ class _OperatorPair:
             why = "ckpt cannot see what it computes"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
-    def _compare_windows(self) -> PartComparison | None:
+    def _compare_windows(self) -> Iterator[PartComparison]:
         old, new = self.old, self.new
         if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
             why = f"the window is {_spell_window(new.window)}, was {_spell_window(old.window)}"
             made = new.stores and is_made_of(old.window, new.window)
             verdict = Knowledge.UNKNOWN if made else Knowledge.IMPOSSIBLE
-            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
-        if None not in (old.gap, new.gap) and old.gap != new.gap:
+            yield PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
+        elif None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the session gap is {spell(str(new.gap))}, was {spell(str(old.gap))}"
             verdict = Knowledge.UNKNOWN if new.stores and find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
-            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
-        return None
+            yield PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
 
     def _compare_keys(
         self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression], side: str | None = None

@@ -14,7 +14,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import CHANGING, NAMING
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.model import Kind, Unreadable
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.columns import OtherOld
 from ckpt.new.evolve.logs import has_names, plan_logs
@@ -332,7 +332,12 @@ def _mark_meanwhile(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Fi
 def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[Words]:
     newest = checkpoint.offsets.newest
     assert newest is not None
-    yield from _warn_of_names(query, newest)
+    named = any(source.name is not None for source in query.sources)
+    if named and not has_names(newest):
+        both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
+        yield BOOK.text("evolve_with_names", both=both)
+    elif has_names(newest) and not named:
+        yield BOOK.text("evolve_without_names", names=" and ".join(NAMING))
     if checkpoint.state is None and plan.operators:
         yield BOOK.text("evolve_format_1")
     metadata = newest.metadata
@@ -340,14 +345,3 @@ def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> 
         yield BOOK.text("evolve_watermark", watermark=instant(metadata.watermark_ms))
     if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
         yield BOOK.text("evolve_gone_rows")
-
-
-def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[Words]:
-    named = any(source.name is not None for source in query.sources)
-    if named == has_names(newest):
-        return
-    if named:
-        both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
-        yield BOOK.text("evolve_with_names", both=both)
-    else:
-        yield BOOK.text("evolve_without_names", names=" and ".join(NAMING))

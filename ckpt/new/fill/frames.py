@@ -225,12 +225,8 @@ class Frames:
 
 def table_of(frame: Any) -> pa.Table:
     """A frame as an Arrow table: of Arrow, of pandas, or of Spark. Raises UsageError for anything else."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatchReader):
-        return frame.read_all()
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return pa.table(frame)
     if hasattr(frame, "toArrow"):  # of Spark 4
         return frame.toArrow()
     if hasattr(frame, "toPandas"):

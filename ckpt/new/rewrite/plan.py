@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import uuid4
@@ -261,7 +260,7 @@ def plan_merge(
     new = replace(new, provider=provider, partitions=partitions, format_version=version)
     plans += (plan_rewrite(other, new, keys, where) for other in checkpoints[1:])
     each = tuple(plan for *_, plan in plans)
-    starting = reduce(frozenset.intersection, (frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
+    starting = frozenset.intersection(*(frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
     stopped = tuple(spark for spark in Spark if spark in starting and any(spark in plan.stopped for plan in each))
     starts_with = tuple(spark for spark in Spark if spark in starting and spark not in stopped)
     rewrite = replace(rewrite, merged=each, planned=None, planned_state=None, starts_with=starts_with, stopped=stopped)

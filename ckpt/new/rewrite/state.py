@@ -168,12 +168,12 @@ class StoreRewriting:
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         tally.rows[family] += int(sizes.sum())
         tally.dropped[family] += int(sizes[dropped].sum())
-        if self.reshaping is not None and rows.family is None:
-            return places, self.reshaping.reshape(rows, columns, self.store, sources)
         if rows.family is not None:
             stored = stored_rows.renumber_family(rows, families.numbers[rows.family])
+        elif self.reshaping is not None:
+            return places, self.reshaping.reshape(rows, columns, self.store, sources)
         else:
-            stored = stored_rows.convert_rows(rows, self._find_form(rows), self.old.provider, self.state.provider)
+            stored = stored_rows.convert_rows(rows, form(), self.old.provider, self.state.provider)
         if self.reshaping is not None and rows.family is not None:
             old_keys = partial(self._decode_keys, rows)
             reshaped = self.reshaping.reshape_family(rows.family, stored, self.delimiter, columns, old_keys)
@@ -403,21 +403,16 @@ def rewrite_state(
 
 
 def make_evolved_state(
-    checkpoint: Checkpoint,
-    plan: StatePlan,
-    made: Placing,
-    options: Mapping[str, str],
-    engine: Exchange | None,
-    jobs: int | None,
+    checkpoint: Checkpoint, plan: StatePlan, made: Placing, options: Mapping[str, str], new: NewCheckpoint
 ) -> dict[str, int]:
     """Make the state files of a changed query that the old checkpoint lacks, and return their bytes by path.
 
     Those of new operators have no rows, others have their rows in other columns. Raises CkptError.
-    ``options`` are for the file system of the checkpoint; ``engine`` makes rows, or ``jobs`` processes of this machine.
+    ``options`` are for the file system of the checkpoint.
     """
     made.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
     sizes: dict[str, int] = {}
-    for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, engine, jobs)):
+    for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, new)):
         made.take(files)
         sizes |= {path: made.sizes[path] for path in files}
     return sizes
@@ -437,7 +432,7 @@ def _make_empty(checkpoint: Checkpoint, plan: StatePlan) -> Iterator[Mapping[str
 
 
 def _make_rows(
-    plan: StatePlan, made: Placing, options: Mapping[str, str], engine: Exchange | None, jobs: int | None
+    plan: StatePlan, made: Placing, options: Mapping[str, str], new: NewCheckpoint
 ) -> Iterator[Mapping[str, bytes | int]]:
     """Make the files of stores whose rows get other columns; of one that a task has written, give its bytes."""
     if plan.rows is None or plan.form is None:
@@ -450,6 +445,6 @@ def _make_rows(
         store: None if columns is None else ColumnReshaping(columns, form.provider)
         for store, columns in plan.columns.items()
     }
-    writes = engine is not None and engine.writes
-    work = StateRewriting(made.storage.uri, dict(made.options), writes, ((chosen, form),), state, reshapings=reshapings)
-    yield from (outcome.files for outcome in work.run(engine, jobs) if outcome.files is not None)
+    into = made.storage.uri, dict(made.options), new.tasks_write
+    work = StateRewriting(*into, ((chosen, form),), state, reshapings=reshapings)
+    yield from (outcome.files for outcome in work.run(new.engine, new.jobs) if outcome.files is not None)
