@@ -18,14 +18,14 @@ from ckpt.formats import operators
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
-from ckpt.formats.types import fields_of, named_fields, struct_of
+from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import ColumnFamily, Json, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.new.book import BOOK
 from ckpt.new.evolve.book import BOOK as EVOLVE
 from ckpt.new.evolve.operators import OperatorChange, list_modes
 from ckpt.new.evolve.origins import StoreColumns, read_constant
 from ckpt.new.evolve.sources import pair_kept
-from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription
+from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription, list_fields
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.storage import Storage
@@ -225,8 +225,7 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
 
 def _let_be_null(schema: Json) -> Json:
     """Let each column be NULL: in a join Spark infers at each start anew which are not, and reads these as well."""
-    fields = (each for each in fields_of(schema) or () if isinstance(each, dict))
-    return {"type": "struct", "fields": [{**each, "nullable": True} for each in fields]}
+    return {"type": "struct", "fields": [{**field, "nullable": True} for field in list_fields(schema)]}
 
 
 def _describe_variables(

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single, recognise_operator
 from ckpt.errors import Undecodable, UsageError
-from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.formats.operators import BY_WHOLE_KEY, RUN_FUNCTIONS, OperatorName
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import fixed, whole
 from ckpt.formats.rows.keys import MakeRows, key_blobs, write_versioned_rows
@@ -35,7 +35,7 @@ from ckpt.new.fill.frames import Frames, UnitRows, check_table, table_of
 from ckpt.new.fitting import Misfit, make_struct, replace_elements
 from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite.plan import PlannedRewrite
-from ckpt.new.rewrite.spreading import find_grouping, find_unit_grouping, hash_rows
+from ckpt.new.rewrite.spreading import GroupingKey, find_grouping, hash_rows
 from ckpt.new.rewrite.stored_rows import (
     Families,
     Stored,
@@ -55,17 +55,11 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage.locations import is_in_memory
 
 _WORTH_A_PROCESS = 2 << 20  # bytes of an export: what takes longer to encode than a process to start
-_NORMALISED = frozenset(
-    {
-        *AGGREGATIONS,
-        OperatorName.DEDUPLICATION,
-        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
-        OperatorName.JOIN,
-        OperatorName.SESSIONS,
-        None,  # before Spark 4.0 an aggregation or a deduplication
-    }
-)
-"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it."""
+_NORMALISED = BY_WHOLE_KEY - RUN_FUNCTIONS | {OperatorName.JOIN, OperatorName.SESSIONS, None}
+"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it.
+
+None is an aggregation or a deduplication before Spark 4.0.
+"""
 _FLOATS = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}
 
 
@@ -316,8 +310,9 @@ def find_partitions(operator: Operator, store: Store, rows: UnitRows, count: int
     if is_single(operator, store):
         return np.zeros(len(rows), np.int64)
     key = _normalise_keys(operator, rows)[0]
-    columns = find_unit_grouping(operator, rows.unit).take_columns(type_named(rows.unit.schema, "key"), key)
-    return hash_rows(columns, len(rows), count)
+    ends_in_time = recognise_operator(operator) == OperatorName.SESSIONS or is_timed(rows.unit)
+    grouping = GroupingKey((), -1 if ends_in_time else None)
+    return hash_rows(grouping.take_columns(type_named(rows.unit.schema, "key"), key), len(rows), count)
 
 
 def _normalise_keys(operator: Operator, rows: UnitRows) -> list[pa.StructArray]:

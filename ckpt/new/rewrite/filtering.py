@@ -209,10 +209,7 @@ class Dropping:
         """True if any key can be one of the operator."""
         return bool(self.values)
 
-    @property
-    def of_keys(self) -> bool:
-        """True if keys are left out, with everything that is kept for them."""
-        return self.applies
+    of_keys = applies  # keys are left out, with everything that is kept for them
 
     def find_left_out(self, rows: Sized, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""

@@ -23,7 +23,7 @@ from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
 from ckpt.new.rewrite.plan import PlannedRewrite, Rewrite, RewrittenUnit, plan_merge, plan_rewrite, plan_split
 from ckpt.new.rewrite.state import Tally, rewrite_state
 from ckpt.new.rewrite.writing import make_new
-from ckpt.query.description import QueryDescription
+from ckpt.query.description import QueryDescription, read_query
 from ckpt.state.native.store_files import layout_of
 
 
@@ -142,7 +142,7 @@ def merge(
     if isinstance(checkpoints, str) or len(old) < 2:
         raise UsageError("name two or more checkpoints to merge")
     keys = _list_keys(drop_keys, where)
-    query = QueryDescription.read(expect) if isinstance(expect, str) else expect
+    query = read_query(expect)
     wanted = NewCheckpoint(uri=new, old=old[0], options=storage_options or {}, new_id=True, **how)
     return _write([(wanted, plan_merge(old, wanted, keys, where, query, combine=combine))])[0]
 

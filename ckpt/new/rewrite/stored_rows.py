@@ -154,9 +154,8 @@ def find_shared(parts: Sequence[Stored]) -> pa.LargeBinaryArray:
     groups = [part.keys if part.groups is None else part.groups for part in parts if len(part)]
     if len(groups) < 2:
         return array_of([])
-    table = pa.table({"group": _join_arrays([pc.unique(array) for array in groups])})
-    counted = table.group_by("group", use_threads=False).aggregate([("group", "count")])
-    shared = counted.filter(pc.field("group_count") > 1)["group"].combine_chunks()
+    values, counts = pc.value_counts(_join_arrays([pc.unique(array) for array in groups])).flatten()
+    shared = values.filter(pc.greater(counts, 1))
     return shared.take(pc.array_sort_indices(shared))
 
 
