@@ -185,12 +185,11 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
             )
     else:
         counts = state_count(like, storage_options=choose_options(like, options), batch=batch)
-        for count in counts.units:
-            if count.rows and not is_keyless(count.unit):
-                problem = (
-                    f"is from a different query than {like}, whose state has {count.rows:,} rows of {count.unit.label} "
-                    "that would be lost: start the new query once without rows, and use its checkpoint"
-                )
-                break
+        lost = next((each for each in counts.units if each.rows and not is_keyless(each.unit)), None)
+        if lost is not None:
+            problem = (
+                f"is from a different query than {like}, whose state has {lost.rows:,} rows of {lost.unit.label} "
+                "that would be lost: start the new query once without rows, and use its checkpoint"
+            )
     if problem is not None:
         raise CkptError(one_line(f"{export.place} {problem}"))
