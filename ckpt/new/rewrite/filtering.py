@@ -32,6 +32,7 @@ from ckpt.formats.rows.types import FIXED, arrow_type
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator
 from ckpt.new.book import BOOK
+from ckpt.new.request import Key
 from ckpt.new.rewrite.spreading import Column, list_key_columns
 from ckpt.new.rewrite.stored_rows import OldRows
 from ckpt.state.native.entries import NOT_AS_WRITTEN, flat_schema, flatten_batch, make_raw, pick_field
@@ -48,9 +49,6 @@ from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.local import ends
 from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
-
-Key: TypeAlias = Mapping[str, str | None]
-"""Columns of a grouping key and their values as text, as for ``state_show``; None is NULL."""
 
 _CLASSES = {
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION"),

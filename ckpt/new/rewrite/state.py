@@ -35,7 +35,7 @@ from ckpt.new.book import BOOK
 from ckpt.new.evolve.state import StatePlan
 from ckpt.new.exchange import Exchange, ThroughFiles, unpack_batch
 from ckpt.new.placing import Placing
-from ckpt.new.request import NewCheckpoint
+from ckpt.new.request import Key, NewCheckpoint
 from ckpt.new.rewrite import filtering, stored_rows
 from ckpt.new.rewrite.merging import feeds_another
 from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite
@@ -247,7 +247,7 @@ class StateRewriting(StateWriting):
 
     old: tuple[tuple[ChosenState, Form], ...]  # each old checkpoint, and how it keeps state
     state: NewState
-    keys: tuple[filtering.Key, ...] = ()  # that are left out
+    keys: tuple[Key, ...] = ()  # that are left out
     where: str | tuple[str, ...] | None = None  # which are kept; several: of all new checkpoints, this one first
     reshapings: Mapping[tuple[int, str], ColumnReshaping | None] | None = None  # of these stores; None: all stay
     combining: Mapping[tuple[int, str], ColumnReshaping] = field(default_factory=dict)
