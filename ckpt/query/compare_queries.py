@@ -111,19 +111,18 @@ def compare_signatures(
     """
     if old.operators is None or new.operators is None:
         return ()
-    pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
     has_readings = None not in (old.session, new.session)
     own = _View(old.sources, {number: number for number in sources.values()}, has_readings)
     view = _View(new.sources, sources, has_readings)
     complete = (old.output_mode.lower(), new.output_mode.lower()) == ("complete", "complete")
     compared = {}
-    for has, wants, before, number in pairs:
-        pair = _OperatorPair(has, wants, own, view)
+    for number, before in operators.items():
+        pair = _OperatorPair(old.operators[before], new.operators[number], own, view)
         parts = (
-            *(judge_window(part, has, wants, 0 if complete else watermark_ms) for part in pair.compare()),
+            *(judge_window(part, pair.old, pair.new, 0 if complete else watermark_ms) for part in pair.compare()),
             *_compare_sessions(old, new, pair),
-            *_compare_output_modes(old, new, has, wants, watermark_ms),
-            *_compare_delays(old, new, has, wants, sources, watermark_ms),
+            *_compare_output_modes(old, new, pair, watermark_ms),
+            *_compare_delays(old, new, pair, sources, watermark_ms),
         )
         if old.spark is not new.spark:
             parts = tuple(_doubt(part) for part in parts)
@@ -156,12 +155,12 @@ def is_event_time(field: Json) -> bool:
 
 
 def _compare_output_modes(
-    old: QueryDescription, new: QueryDescription, has: DescribedOperator, wants: DescribedOperator, watermark_ms: int
+    old: QueryDescription, new: QueryDescription, pair: "_OperatorPair", watermark_ms: int
 ) -> Iterator[PartComparison]:
     """Compare the output modes: append and update evict what the watermark has passed, complete keeps all of it."""
     was, now = old.output_mode.lower(), new.output_mode.lower()
-    aggregates = wants.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
-    if was == now or "complete" not in (was, now) or not aggregates or not is_evicted(has):
+    aggregates = pair.new.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
+    if was == now or "complete" not in (was, now) or not aggregates or not is_evicted(pair.old):
         return
     why = f"the output mode is {now}, before {was}"
     if new.watermarks == () or (watermark_ms <= 0 and now == "complete"):
@@ -170,7 +169,7 @@ def _compare_output_modes(
     until = instant(watermark_ms)
     if now == "complete":
         why = f"{why}: groups that ended before {until}, the watermark, are no longer in the state, nor in any result"
-    elif watermark_ms > 0 and (now == "append" or has.gap is not None):
+    elif watermark_ms > 0 and (now == "append" or pair.old.gap is not None):
         why = f"{why}: groups that ended before {until}, the watermark, are still in the state, and are emitted again"
     else:
         why = f"{why}: the first batch counts late rows that an {now} query drops"
@@ -178,18 +177,13 @@ def _compare_output_modes(
 
 
 def _compare_delays(
-    old: QueryDescription,
-    new: QueryDescription,
-    has: DescribedOperator,
-    wants: DescribedOperator,
-    sources: Mapping[int, int],
-    watermark_ms: int,
+    old: QueryDescription, new: QueryDescription, pair: "_OperatorPair", sources: Mapping[int, int], watermark_ms: int
 ) -> Iterator[PartComparison]:
     """Judge another watermark: which rows the old one dropped, and what it evicted, stays so."""
     changes = [part.why for part in compare_watermarks(old, new, sources)]
     complete = (old.output_mode.lower(), new.output_mode.lower()) == ("complete", "complete")
-    aggregates = has.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
-    if not changes or (aggregates and complete) or not (is_evicted(has) or is_evicted(wants)):
+    aggregates = pair.old.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
+    if not changes or (aggregates and complete) or not (is_evicted(pair.old) or is_evicted(pair.new)):
         return
     was, now = old.watermarks or (), new.watermarks or ()
     longer = len(was) == len(now) == 1 and now[0].column == was[0].column and now[0].delay_ms > was[0].delay_ms
