@@ -119,7 +119,7 @@ def compare_signatures(
     for number, before in operators.items():
         pair = _OperatorPair(old.operators[before], new.operators[number], own, view)
         parts = (
-            *(judge_window(part, pair.old, pair.new, 0 if complete else watermark_ms) for part in pair.compare()),
+            *pair.compare(0 if complete else watermark_ms),
             *_compare_sessions(old, new, pair),
             *_compare_output_modes(old, new, pair, watermark_ms),
             *_compare_delays(old, new, pair, sources, watermark_ms),
@@ -348,9 +348,9 @@ class _OperatorPair:
     before: _View
     after: _View
 
-    def compare(self) -> Iterator[PartComparison]:
+    def compare(self, watermark_ms: int) -> Iterator[PartComparison]:
         old, new = self.old, self.new
-        yield from self._compare_windows()
+        yield from self._compare_windows(watermark_ms)
         if old.keys is not None and new.keys is not None:
             yield from self._compare_keys(old.keys, new.keys)
         if old.aggregates is not None and new.aggregates is not None:
@@ -368,16 +368,23 @@ class _OperatorPair:
             why = "ckpt cannot see what it computes"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
-    def _compare_windows(self) -> Iterator[PartComparison]:
-        old, new = self.old, self.new
+    def _compare_windows(self, watermark_ms: int) -> Iterator[PartComparison]:
+        """Compare windows and gaps. Spark before 4.0 describes no stores, and ckpt then makes no rows of old ones."""
+        old, new, verdict = self.old, self.new, Knowledge.IMPOSSIBLE
         if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
             why = f"the window is {_spell_window(new.window)}, was {_spell_window(old.window)}"
-            made = new.stores and is_made_of(old.window, new.window)
-            verdict = Knowledge.UNKNOWN if made else Knowledge.IMPOSSIBLE
+            if new.stores and is_made_of(old.window, new.window):
+                verdict, why = _judge_window(old.window, new.window, why, watermark_ms)
             yield PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
         elif None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the session gap is {spell(str(new.gap))}, was {spell(str(old.gap))}"
-            verdict = Knowledge.UNKNOWN if new.stores and find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
+            longer_us = find_longer_gap(old, new) if new.stores else None
+            if longer_us is not None and watermark_ms <= 0:
+                verdict = Knowledge.FULL
+            elif longer_us is not None:
+                begun = f"sessions that begin at or before {instant(watermark_ms + longer_us // 1000)}"
+                why = f"{why}: {begun} may lack rows that were emitted, or were too late, before"
+                verdict = Knowledge.FROM_NOW_ON
             yield PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
 
     def _compare_keys(
@@ -669,36 +676,19 @@ def _times(window: DescribedWindow) -> tuple[int, int, int]:
     return window.length_us, window.slide_us, window.offset_us
 
 
-def judge_window(
-    part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
-) -> PartComparison:
-    """Judge a window that is made of old ones: those that the watermark has passed are not in the state.
-
-    Spark before 4.0 describes no stores, and ckpt then makes no rows.
-    """
-    if part.kind is not PartKind.WINDOW or old is None or not wants.stores:
-        return part
-    longer_us = find_longer_gap(old, wants)
-    if longer_us is None and not is_made_of(old.window, wants.window):
-        return part
-    was, window = old.window, wants.window
-    if watermark_ms <= 0 or (was is not None and window is not None and was.length_us == window.length_us):
-        return replace(part, verdict=Knowledge.FULL)
-    if longer_us is not None:
-        until = instant(watermark_ms + longer_us // 1000)
-        lack = f"sessions that begin at or before {until} may lack rows that were emitted, or were too late, before"
-        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{part.why}: {lack}")
-    assert was is not None
-    assert window is not None
-    late = f"{part.why}: rows that were too late for an old window are not in the state, if there were any"
-    ends = (watermark_ms * 1000 - length_us for length_us in (window.length_us, was.length_us))
-    before, last = (find_window_start(time_us, window.slide_us, window.offset_us) for time_us in ends)
+def _judge_window(old: DescribedWindow, new: DescribedWindow, why: str, watermark_ms: int) -> tuple[Knowledge, str]:
+    """Judge a window that is made of old ones: those that the watermark has passed are not in the state."""
+    if watermark_ms <= 0 or old.length_us == new.length_us:
+        return Knowledge.FULL, why
+    late = f"{why}: rows that were too late for an old window are not in the state, if there were any"
+    ends = (watermark_ms * 1000 - length_us for length_us in (new.length_us, old.length_us))
+    before, last = (find_window_start(time_us, new.slide_us, new.offset_us) for time_us in ends)
     if before == last:  # no window is open whose first part was evicted
-        return replace(part, verdict=Knowledge.UNKNOWN, why=late)
-    first, until = instant((before + window.slide_us) // 1000), instant(last // 1000)
+        return Knowledge.UNKNOWN, late
+    first, until = instant((before + new.slide_us) // 1000), instant(last // 1000)
     which = f"the window that began at {first} has" if first == until else f"windows that began {first} to {until} have"
-    why = f"{late}; {which} only the old windows that end after the watermark, {instant(watermark_ms)}"
-    return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
+    lack = f"{which} only the old windows that end after the watermark, {instant(watermark_ms)}"
+    return Knowledge.FROM_NOW_ON, f"{late}; {lack}"
 
 
 def find_window_start(time_us: int, slide_us: int, offset_us: int) -> int:
