@@ -44,7 +44,7 @@ _OF_ONE_COLUMN = re.compile(r"(\w+\()?(CAST\()?[\w%]+@\d+( AS [\w(),]+\))?(, \w+
 
 
 class Knowledge(StrEnum):
-    """The knowledge of a changed query, compared with the same query run from the beginning; the worst comes last."""
+    """The knowledge of a changed query, compared with the same query run from the beginning."""
 
     FULL = "full"  # no difference
     FROM_NOW_ON = "from-now-on"  # what is new knows only rows from now on
@@ -53,7 +53,7 @@ class Knowledge(StrEnum):
 
 
 def find_worst(verdicts: Iterable[Knowledge]) -> Knowledge:
-    """Return the worst of some verdicts; full where there is none."""
+    """Return the worst of some verdicts, which are declared in that order; full where there is none."""
     return max(verdicts, key=list(Knowledge).index, default=Knowledge.FULL)
 
 
