@@ -332,15 +332,15 @@ class Store:
     """One state store of an operator, over all its partitions."""
 
     name: str
-    partitions: tuple[PartitionState, ...]  # those whose folder is there, sorted
-    expected_partitions: int | None  # as operator metadata or the recorded conf says
-    changelog: bool
-    readable_batches: tuple[tuple[int, int], ...]  # committed, and loadable everywhere as far as was seen
-    newest_snapshot_version: int | None  # that every partition has
-    newest_snapshots: tuple[int | None, int] | None  # lowest (None: a partition has none) and highest of each newest
-    column_families: tuple[ColumnFamily, ...]
-    key_schema: Json
-    value_schema: Json
+    partitions: tuple[PartitionState, ...] = ()  # those whose folder is there, sorted
+    expected_partitions: int | None = None  # as operator metadata or the recorded conf says
+    changelog: bool = False
+    readable_batches: tuple[tuple[int, int], ...] = ()  # committed, and loadable everywhere as far as was seen
+    newest_snapshot_version: int | None = None  # that every partition has
+    newest_snapshots: tuple[int | None, int] | None = None  # lowest (None: one has none) and highest of each newest
+    column_families: tuple[ColumnFamily, ...] = ()
+    key_schema: Json = None
+    value_schema: Json = None
     growth: float | None = None  # bytes a batch by which snapshots grew; None where no partition has two to compare
     prefix_columns: int | None = None  # how many columns of the key are its prefix, as operator metadata says
 

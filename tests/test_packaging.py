@@ -209,7 +209,6 @@ def test_every_module_can_be_imported_without_extras(plain: Path, wheel: Path, t
     packages = {".".join(line.split()[1].split(".")[1:3]) for line in refused}
     assert {package for package in packages if not package.startswith("formats.")} <= {
         "new.carry_over",
-        "new.evolved_state",
         "new.exchange",
         "new.fill",
         "new.fitting",

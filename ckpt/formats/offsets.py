@@ -112,12 +112,12 @@ def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
     return replace(log, version=2 if named else 1, metadata=metadata)
 
 
-def record_setting(log: OffsetLog, name: str, value: str) -> OffsetLog:
-    """An offset file that records another value of a setting, and is the same otherwise."""
+def record_settings(log: OffsetLog, recorded: Mapping[str, str]) -> OffsetLog:
+    """An offset file that records other values of these settings, and is the same otherwise."""
     if log.metadata is None:
         return log
     fields = dict(fields_of(json_of(_metadata_text(log.metadata))))
-    conf = {**text_map(fields, "conf"), name: value}
+    conf = {**text_map(fields, "conf"), **recorded}
     text = json.dumps({**fields, "conf": conf}, separators=(",", ":"), ensure_ascii=False)
     return replace(log, metadata=replace(log.metadata, conf=conf, text=text))
 

@@ -74,9 +74,11 @@ def _write_new(query: QueryDescription, wanted: EvolveOptions, uri: str, new: Ne
                 made = stack.enter_context(placing.make_attempt())
             checkpoint = plan.inspection.checkpoint
             if plan.state.makes_files:
-                from ckpt.new.evolved_state import make_state  # not at the top: no other plan needs its libraries
+                from ckpt.new.rewrite.state import (
+                    make_evolved_state,
+                )  # not at the top: no other plan needs its libraries
 
-                plan = plan.add_made(make_state(checkpoint, plan.state, made, own, new.engine, new.jobs))
+                plan = plan.add_made(make_evolved_state(checkpoint, plan.state, made, own, new))
             view = view_changed(storage, checkpoint.listing, plan.steps, made=made.storage, copied=True)
             plan = judge_evolution(view, plan, query)
             if plan.refused is not None:

@@ -4,7 +4,9 @@ A value is never changed: an integer may become wider, or narrower if it fits; a
 without a zone are in UTC where Spark's type is an instant.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 
 import ckpt.formats.rows  # isort: skip  # noqa: F401  (which says in one line what is not installed)
 
@@ -137,8 +139,9 @@ def _fit_simple(kind: Json, array: pa.Array, rows: np.ndarray, name: str) -> pa.
     try:
         return array.cast(target)
     except pa.ArrowInvalid:
-        at = _find_first_wrong(array, target)
-        raise Misfit(int(rows[at]), f"{name} has a value that does not fit {_type_name(kind)}: {array[at]}") from None
+        at = bisect_left(range(len(array)), True, key=partial(_has_wrong, array, target))
+        why = f"{name} has a value that does not fit {next(type_names(kind))}: {array[at]}"
+        raise Misfit(int(rows[at]), why) from None
 
 
 def _are_alike(source: pa.DataType, target: pa.DataType) -> bool:
@@ -161,22 +164,14 @@ def _are_alike(source: pa.DataType, target: pa.DataType) -> bool:
     )
 
 
-def _find_first_wrong(array: pa.Array, target: pa.DataType) -> int:
-    """The place of the first value that cannot be cast."""
-    low, high = 0, len(array)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            array.slice(low, middle - low).cast(target)
-            low = middle
-        except pa.ArrowInvalid:
-            high = middle
-    return low
+def _has_wrong(array: pa.Array, target: pa.DataType, last: int) -> bool:
+    """Tell whether a value up to this one cannot be cast."""
+    try:
+        array.slice(0, last + 1).cast(target)
+    except pa.ArrowInvalid:
+        return True
+    return False
 
 
 def _make_misfit(array: pa.Array, kind: Json, name: str) -> Misfit:
-    return Misfit(None, f"{name} has the Arrow type {array.type}, but Spark's type is {_type_name(kind)}")
-
-
-def _type_name(kind: Json) -> str:
-    return next(iter(type_names(kind)))
+    return Misfit(None, f"{name} has the Arrow type {array.type}, but Spark's type is {next(type_names(kind))}")

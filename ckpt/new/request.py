@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from ckpt.new.placing import Placing, Watcher, choose_new_options, open_new
 
 if TYPE_CHECKING:
     from ckpt.new.exchange import Exchange
+
+Key: TypeAlias = Mapping[str, str | None]
+"""Columns of a grouping key and their values as text, as for ``state_show``; None is NULL."""
 
 
 class Rewriting(TypedDict, total=False):
@@ -36,6 +39,8 @@ class NewCheckpoint:
     provider: str | None = None  # None: as in the old one; so are the next two
     partitions: int | None = None
     format_version: int | None = None
+    keys: tuple[Key, ...] = ()  # whose rows are left out
+    where: str | None = None  # the condition of rows that are not
     new_id: bool = False
     accept_loss: bool = False
     accept_fewer_versions: bool = False

@@ -356,10 +356,11 @@ def compare_sources(query: QueryDescription, checkpoint: Checkpoint) -> QueryCom
     there, newest = history.sources(checkpoint), checkpoint.offsets.newest
     if newest is None or checkpoint.offsets.latest is None or not there:
         return QueryComparison()
-    late = tuple(_find_late_rows(query, there, next_watermark_of(checkpoint)))
-    compared = _compare_all_sources(query, checkpoint, there, newest.version)
-    stops = any(finding.diagnosis.severity is Severity.ERROR for finding in compared.findings)
-    return compared if stops else QueryComparison((*compared.findings, *late), compared.unknown)
+    results = [*_compare_all_sources(query, checkpoint, there, newest.version)]
+    findings = [each for each in results if isinstance(each, Finding)]
+    if not any(finding.diagnosis.severity is Severity.ERROR for finding in findings):
+        findings += _find_late_rows(query, there, next_watermark_of(checkpoint))
+    return QueryComparison(tuple(findings), tuple(each for each in results if not isinstance(each, Finding)))
 
 
 def _find_late_rows(query: QueryDescription, there: Sequence[SourceView], watermark_ms: int) -> Iterator[Finding]:
@@ -382,31 +383,29 @@ def find_new_topics(wants: DescribedSource, has: SourceView | None) -> frozenset
 
 def _compare_all_sources(
     query: QueryDescription, checkpoint: Checkpoint, there: Sequence[SourceView], version: int
-) -> QueryComparison:
+) -> Iterator[Finding | str]:
+    """Compare all sources; a text says what could not be compared."""
     has_names, wants_names = (any(is_given_name(each.name) for each in both) for both in (there, query.sources))
+    pairs = list(zip(query.sources, there, strict=False))
     if has_names != wants_names and query.sources:
         detail = f"the sources have {'no ' * (not wants_names)}names, in the checkpoint {'no ' * (not has_names)}names"
-        return QueryComparison((Finding(diagnoses.starting.OTHER_NAMING, "sources", detail),))
-    if has_names:
-        return _compare_named(query, there, checkpoint)
-    if len(there) != len(query.sources) and version == 1:
+        yield Finding(diagnoses.starting.OTHER_NAMING, "sources", detail)
+    elif has_names:
+        yield from _compare_named(query, there, checkpoint)
+    elif len(there) != len(query.sources) and version == 1:
         detail = f"the query has {plural(len(query.sources), 'source')}, the checkpoint {len(there)}"
-        return QueryComparison((Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail),))
-    pairs = list(zip(query.sources, there, strict=False))
-    moved = tuple(_find_moved(pairs))
-    if moved:
-        return QueryComparison(moved)
-    return _compare_pairs(pairs, checkpoint)
+        yield Finding(diagnoses.starting.NUMBER_OF_SOURCES, "sources", detail)
+    else:
+        yield from [*_find_moved(pairs)] or _compare_pairs(pairs, checkpoint)
 
 
-def _compare_pairs(pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoint: Checkpoint) -> QueryComparison:
-    findings = tuple(finding for wants, has in pairs for finding in _compare_source(wants, has, checkpoint))
-    unknown = tuple(
-        f"whether source {has.index} of type {wants.kind} continues from its offset"
-        for wants, has in pairs
-        if has.record is not None and not _are_known(wants, has)
-    )
-    return QueryComparison(findings, unknown)
+def _compare_pairs(
+    pairs: Sequence[tuple[DescribedSource, SourceView]], checkpoint: Checkpoint
+) -> Iterator[Finding | str]:
+    for wants, has in pairs:
+        yield from _compare_source(wants, has, checkpoint)
+        if has.record is not None and not _are_known(wants, has):
+            yield f"whether source {has.index} of type {wants.kind} continues from its offset"
 
 
 def is_given_name(name: str | None) -> bool:
@@ -414,13 +413,13 @@ def is_given_name(name: str | None) -> bool:
     return name is not None and not name.isdecimal()
 
 
-def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpoint: Checkpoint) -> QueryComparison:
+def _compare_named(
+    query: QueryDescription, there: Sequence[SourceView], checkpoint: Checkpoint
+) -> Iterator[Finding | str]:
     """Compare sources that have names: Spark adds, removes and reorders them by itself (``OffsetMap``)."""
     views = {view.name: view for view in there}
     pairs = [(source, views[source.name]) for source in query.sources if source.name in views]
     left = [view for view in there if view.name not in [source.name for source in query.sources]]
-    findings: list[Finding] = []
-    unknown: list[str] = []
     for number, source in enumerate(query.sources):
         if source.name in views:
             continue
@@ -429,19 +428,16 @@ def _compare_named(query: QueryDescription, there: Sequence[SourceView], checkpo
         before = next((view for view in alike if _has_read(view, source)), None)
         nameless = next((view for view in alike if not (view.topics or view.files)), None)
         if before is None and nameless is not None:
-            unknown.append(
-                f"whether source {one_line(str(source.name))} is {one_line(str(nameless.name))} with another name: "
-                "if so, a start rereads all of it"
-            )
+            names = f"{one_line(str(source.name))} is {one_line(str(nameless.name))}"
+            yield f"whether source {names} with another name: if so, a start rereads all of it"
         if before is not None:
             detail = f"{one_line(str(source.name))} reads the same input as {one_line(str(before.name))} did"
-            findings.append(Finding(diagnoses.starting.RENAMED_SOURCE, path, detail))
+            yield Finding(diagnoses.starting.RENAMED_SOURCE, path, detail)
         elif checkpoint.listing.in_folder(path):
             detail = f"{one_line(str(source.name))} was read before, but the newest batch has no offset of it"
-            findings.append(Finding(diagnoses.starting.SOURCE_AGAIN, path, detail))
-    findings += filter(None, (_find_other_kind(source, view) for source, view in pairs))
-    compared = _compare_pairs(pairs, checkpoint)
-    return QueryComparison((*findings, *compared.findings), (*unknown, *compared.unknown))
+            yield Finding(diagnoses.starting.SOURCE_AGAIN, path, detail)
+    yield from filter(None, (_find_other_kind(source, view) for source, view in pairs))
+    yield from _compare_pairs(pairs, checkpoint)
 
 
 def _find_other_kind(wants: DescribedSource, has: SourceView) -> Finding | None:
@@ -543,7 +539,8 @@ def compare_with_old(
             wrong=wrong.detail,
         )
         return QueryComparison(compared.findings, (*compared.unknown, why))
-    refused = {finding.path for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR}
+    errors = (finding for finding in compared.findings if finding.diagnosis.severity is Severity.ERROR)
+    refused = {_find_operator(finding.path) for finding in errors}
     if any(path in ("", "state") or path.startswith("sources") for path in refused):
         return compared  # which operators and sources are the same is not known
     if old.operators is None or query.operators is None or checkpoint.offsets.latest is None:
@@ -559,7 +556,7 @@ def compare_with_old(
         path = f"state/{pair.old}"
         if any(part.verdict is Knowledge.FROM_NOW_ON and part.kind is PartKind.VALUE for part in pair.parts):
             begins.add(path)
-        if not any(_find_operator(name) == path for name in refused):
+        if path not in refused:
             findings += _list_findings(pair.parts, path)
         if _explains_names(pair):
             explained.add(path)
@@ -573,7 +570,7 @@ def compare_with_old(
         if finding.diagnosis is diagnoses.starting.VALUE_SCHEMA and _find_operator(finding.path) in begins
         else finding
         for finding in compared.findings
-        if not _only_names(finding, explained)
+        if finding.diagnosis is not diagnoses.starting.RENAMED or _find_operator(finding.path) not in explained
     ]
     return QueryComparison((*kept, *findings), (*compared.unknown, *unknown))
 
@@ -598,10 +595,6 @@ def _explains_names(pair: OperatorComparison) -> bool:
     """Tell whether each column computes what it did, or is reported because it does not."""
     columns = [part for part in pair.parts if part.kind in (PartKind.KEY, PartKind.VALUE)]
     return any(part.silent for part in columns) or (bool(columns) and all(part.old == part.new for part in columns))
-
-
-def _only_names(finding: Finding, explained: set[str]) -> bool:
-    return finding.diagnosis is diagnoses.starting.RENAMED and _find_operator(finding.path) in explained
 
 
 def _find_operator(path: str) -> str:

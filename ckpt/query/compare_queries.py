@@ -51,15 +51,10 @@ class Knowledge(StrEnum):
     IMPOSSIBLE = "impossible"  # the checkpoint does not have what it needs
     UNKNOWN = "unknown"  # nothing at hand says
 
-    @property
-    def rank(self) -> int:
-        """Return its rank: higher is worse."""
-        return list(Knowledge).index(self)
-
 
 def find_worst(verdicts: Iterable[Knowledge]) -> Knowledge:
-    """Return the worst of some verdicts; full where there is none."""
-    return max(verdicts, key=lambda verdict: verdict.rank, default=Knowledge.FULL)
+    """Return the worst of some verdicts, which are declared in that order; full where there is none."""
+    return max(verdicts, key=list(Knowledge).index, default=Knowledge.FULL)
 
 
 class PartKind(StrEnum):
@@ -116,19 +111,18 @@ def compare_signatures(
     """
     if old.operators is None or new.operators is None:
         return ()
-    pairs = [(old.operators[before], new.operators[number], before, number) for number, before in operators.items()]
     has_readings = None not in (old.session, new.session)
     own = _View(old.sources, {number: number for number in sources.values()}, has_readings)
     view = _View(new.sources, sources, has_readings)
     complete = (old.output_mode.lower(), new.output_mode.lower()) == ("complete", "complete")
     compared = {}
-    for has, wants, before, number in pairs:
-        pair = _OperatorPair(has, wants, own, view)
+    for number, before in operators.items():
+        pair = _OperatorPair(old.operators[before], new.operators[number], own, view)
         parts = (
-            *(judge_window(part, has, wants, 0 if complete else watermark_ms) for part in pair.compare()),
+            *pair.compare(0 if complete else watermark_ms),
             *_compare_sessions(old, new, pair),
-            *_compare_output_modes(old, new, has, wants, watermark_ms),
-            *_compare_delays(old, new, has, wants, sources, watermark_ms),
+            *_compare_output_modes(old, new, pair, watermark_ms),
+            *_compare_delays(old, new, pair, sources, watermark_ms),
         )
         if old.spark is not new.spark:
             parts = tuple(_doubt(part) for part in parts)
@@ -161,12 +155,12 @@ def is_event_time(field: Json) -> bool:
 
 
 def _compare_output_modes(
-    old: QueryDescription, new: QueryDescription, has: DescribedOperator, wants: DescribedOperator, watermark_ms: int
+    old: QueryDescription, new: QueryDescription, pair: "_OperatorPair", watermark_ms: int
 ) -> Iterator[PartComparison]:
     """Compare the output modes: append and update evict what the watermark has passed, complete keeps all of it."""
     was, now = old.output_mode.lower(), new.output_mode.lower()
-    aggregates = wants.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
-    if was == now or "complete" not in (was, now) or not aggregates or not is_evicted(has):
+    aggregates = pair.new.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
+    if was == now or "complete" not in (was, now) or not aggregates or not is_evicted(pair.old):
         return
     why = f"the output mode is {now}, before {was}"
     if new.watermarks == () or (watermark_ms <= 0 and now == "complete"):
@@ -175,7 +169,7 @@ def _compare_output_modes(
     until = instant(watermark_ms)
     if now == "complete":
         why = f"{why}: groups that ended before {until}, the watermark, are no longer in the state, nor in any result"
-    elif watermark_ms > 0 and (now == "append" or has.gap is not None):
+    elif watermark_ms > 0 and (now == "append" or pair.old.gap is not None):
         why = f"{why}: groups that ended before {until}, the watermark, are still in the state, and are emitted again"
     else:
         why = f"{why}: the first batch counts late rows that an {now} query drops"
@@ -183,18 +177,13 @@ def _compare_output_modes(
 
 
 def _compare_delays(
-    old: QueryDescription,
-    new: QueryDescription,
-    has: DescribedOperator,
-    wants: DescribedOperator,
-    sources: Mapping[int, int],
-    watermark_ms: int,
+    old: QueryDescription, new: QueryDescription, pair: "_OperatorPair", sources: Mapping[int, int], watermark_ms: int
 ) -> Iterator[PartComparison]:
     """Judge another watermark: which rows the old one dropped, and what it evicted, stays so."""
     changes = [part.why for part in compare_watermarks(old, new, sources)]
     complete = (old.output_mode.lower(), new.output_mode.lower()) == ("complete", "complete")
-    aggregates = has.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
-    if not changes or (aggregates and complete) or not (is_evicted(has) or is_evicted(wants)):
+    aggregates = pair.old.name in (OperatorName.AGGREGATION, OperatorName.SESSIONS)
+    if not changes or (aggregates and complete) or not (is_evicted(pair.old) or is_evicted(pair.new)):
         return
     was, now = old.watermarks or (), new.watermarks or ()
     longer = len(was) == len(now) == 1 and now[0].column == was[0].column and now[0].delay_ms > was[0].delay_ms
@@ -359,11 +348,9 @@ class _OperatorPair:
     before: _View
     after: _View
 
-    def compare(self) -> Iterator[PartComparison]:
+    def compare(self, watermark_ms: int) -> Iterator[PartComparison]:
         old, new = self.old, self.new
-        windowed = self._compare_windows()
-        if windowed is not None:
-            yield windowed
+        yield from self._compare_windows(watermark_ms)
         if old.keys is not None and new.keys is not None:
             yield from self._compare_keys(old.keys, new.keys)
         if old.aggregates is not None and new.aggregates is not None:
@@ -381,18 +368,24 @@ class _OperatorPair:
             why = "ckpt cannot see what it computes"
             yield PartComparison(PartKind.ROWS, None, None, Knowledge.UNKNOWN, why)
 
-    def _compare_windows(self) -> PartComparison | None:
-        old, new = self.old, self.new
+    def _compare_windows(self, watermark_ms: int) -> Iterator[PartComparison]:
+        """Compare windows and gaps. Spark before 4.0 describes no stores, and ckpt then makes no rows of old ones."""
+        old, new, verdict = self.old, self.new, Knowledge.IMPOSSIBLE
         if old.window is not None and new.window is not None and _times(old.window) != _times(new.window):
             why = f"the window is {_spell_window(new.window)}, was {_spell_window(old.window)}"
-            made = new.stores and is_made_of(old.window, new.window)
-            verdict = Knowledge.UNKNOWN if made else Knowledge.IMPOSSIBLE
-            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
-        if None not in (old.gap, new.gap) and old.gap != new.gap:
+            if new.stores and is_made_of(old.window, new.window):
+                verdict, why = _judge_window(old.window, new.window, why, watermark_ms)
+            yield PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
+        elif None not in (old.gap, new.gap) and old.gap != new.gap:
             why = f"the session gap is {spell(str(new.gap))}, was {spell(str(old.gap))}"
-            verdict = Knowledge.UNKNOWN if new.stores and find_longer_gap(old, new) else Knowledge.IMPOSSIBLE
-            return PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
-        return None
+            longer_us = find_longer_gap(old, new) if new.stores else None
+            if longer_us is not None and watermark_ms <= 0:
+                verdict = Knowledge.FULL
+            elif longer_us is not None:
+                begun = f"sessions that begin at or before {instant(watermark_ms + longer_us // 1000)}"
+                why = f"{why}: {begun} may lack rows that were emitted, or were too late, before"
+                verdict = Knowledge.FROM_NOW_ON
+            yield PartComparison(PartKind.WINDOW, 0, 0, verdict, why, silent=True)
 
     def _compare_keys(
         self, old: Sequence[DescribedExpression], new: Sequence[DescribedExpression], side: str | None = None
@@ -405,15 +398,13 @@ class _OperatorPair:
                 instead = f", was {_name_column(old[number])}" if number < len(old) else ""
                 why = f"the key has {name}{instead}, but no key in the state has it"
                 yield PartComparison(PartKind.KEY, None, number, Knowledge.IMPOSSIBLE, why, silent=fits, side=side)
-            elif before != number:
+                continue
+            changed, verdict, why = before != number, _judge_column(old[before], wants), name
+            if changed:
                 why = f"key column {name} is at position {number + 1}, was at {before + 1}"
-                verdict = _judge_column(old[before], wants)
-                yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=fits, side=side)
             elif reread := self._find_reread(wants.sql, plain=True):
-                why = f"{name} {reread}"
-                yield PartComparison(PartKind.KEY, before, number, Knowledge.UNKNOWN, why, silent=fits, side=side)
-            else:
-                yield PartComparison(PartKind.KEY, before, number, _judge_column(old[before], wants), name, side=side)
+                changed, verdict, why = True, Knowledge.UNKNOWN, f"{name} {reread}"
+            yield PartComparison(PartKind.KEY, before, number, verdict, why, silent=changed and fits, side=side)
         for before in sorted({*range(len(old))} - {*matching.values()}):
             if not fits:
                 why = f"key column {_name_column(old[before])} is gone: keys that differed only in it must be merged"
@@ -685,36 +676,19 @@ def _times(window: DescribedWindow) -> tuple[int, int, int]:
     return window.length_us, window.slide_us, window.offset_us
 
 
-def judge_window(
-    part: PartComparison, old: DescribedOperator | None, wants: DescribedOperator, watermark_ms: int
-) -> PartComparison:
-    """Judge a window that is made of old ones: those that the watermark has passed are not in the state.
-
-    Spark before 4.0 describes no stores, and ckpt then makes no rows.
-    """
-    if part.kind is not PartKind.WINDOW or old is None or not wants.stores:
-        return part
-    longer_us = find_longer_gap(old, wants)
-    if longer_us is None and not is_made_of(old.window, wants.window):
-        return part
-    was, window = old.window, wants.window
-    if watermark_ms <= 0 or (was is not None and window is not None and was.length_us == window.length_us):
-        return replace(part, verdict=Knowledge.FULL)
-    if longer_us is not None:
-        until = instant(watermark_ms + longer_us // 1000)
-        lack = f"sessions that begin at or before {until} may lack rows that were emitted, or were too late, before"
-        return replace(part, verdict=Knowledge.FROM_NOW_ON, why=f"{part.why}: {lack}")
-    assert was is not None
-    assert window is not None
-    late = f"{part.why}: rows that were too late for an old window are not in the state, if there were any"
-    ends = (watermark_ms * 1000 - length_us for length_us in (window.length_us, was.length_us))
-    before, last = (find_window_start(time_us, window.slide_us, window.offset_us) for time_us in ends)
+def _judge_window(old: DescribedWindow, new: DescribedWindow, why: str, watermark_ms: int) -> tuple[Knowledge, str]:
+    """Judge a window that is made of old ones: those that the watermark has passed are not in the state."""
+    if watermark_ms <= 0 or old.length_us == new.length_us:
+        return Knowledge.FULL, why
+    late = f"{why}: rows that were too late for an old window are not in the state, if there were any"
+    ends = (watermark_ms * 1000 - length_us for length_us in (new.length_us, old.length_us))
+    before, last = (find_window_start(time_us, new.slide_us, new.offset_us) for time_us in ends)
     if before == last:  # no window is open whose first part was evicted
-        return replace(part, verdict=Knowledge.UNKNOWN, why=late)
-    first, until = instant((before + window.slide_us) // 1000), instant(last // 1000)
+        return Knowledge.UNKNOWN, late
+    first, until = instant((before + new.slide_us) // 1000), instant(last // 1000)
     which = f"the window that began at {first} has" if first == until else f"windows that began {first} to {until} have"
-    why = f"{late}; {which} only the old windows that end after the watermark, {instant(watermark_ms)}"
-    return replace(part, verdict=Knowledge.FROM_NOW_ON, why=why)
+    lack = f"{which} only the old windows that end after the watermark, {instant(watermark_ms)}"
+    return Knowledge.FROM_NOW_ON, f"{late}; {lack}"
 
 
 def find_window_start(time_us: int, slide_us: int, offset_us: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ckpt.advice import Code, words
 from ckpt.errors import UsageError, one_line
+from ckpt.formats.types import fields_of
 from ckpt.model import Json
 from ckpt.storage.local import read_text
 from ckpt.values import Value, parse_record
@@ -223,10 +224,9 @@ def parse_query(value: Any) -> QueryDescription:
     return description
 
 
-def list_fields(schema: Mapping[str, Json]) -> list[dict[str, Json]]:
+def list_fields(schema: Json) -> list[dict[str, Json]]:
     """List the fields of a StructType in Spark's JSON."""
-    fields = schema.get("fields")
-    return [field for field in fields if isinstance(field, dict)] if isinstance(fields, list) else []
+    return [field for field in fields_of(schema) or () if isinstance(field, dict)]
 
 
 def spell_schema(schema: Json) -> str:

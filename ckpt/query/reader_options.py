@@ -23,6 +23,7 @@ _OF_ALL: Mapping[str, str] = _FILE["all"]
 """Options that decide rows and all values, with their defaults."""
 _OF_ROWS: Mapping[str, str] = _FILE["rows"]
 """Options that decide which rows come, and no value."""
+_DEFAULTS = {**_OF_ROWS, **_OF_ALL, **{name: default for name, (default, _) in _DECIDING.items()}}
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 _LEGIBLE = frozenset({"mode", ZONE, PARSER, FORMAT, "locale", "encoding", CORRUPT, "kafka.isolation.level"})
 """Options whose values are kept as they are: no text of a user is one."""
@@ -48,7 +49,7 @@ def keep_options(options: Mapping[str, str], schema: Json, *, default_mode: str 
     kept = {}
     for option, value in options.items():
         name = _ALIASES.get(option.lower(), option.lower())
-        default = _find_default(name)
+        default = _DEFAULTS.get(name)
         if name == CORRUPT:
             if value in {str(each["name"]) for each in fields_of(schema) or () if isinstance(each, dict)}:
                 kept[name] = value
@@ -93,7 +94,7 @@ def list_changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     """List the options that differ, but for those with which the old query failed where values would differ."""
     changed = []
     for name in sorted(old.keys() | new.keys()):
-        default = _find_default(name) or ""
+        default = _DEFAULTS.get(name, "")
         before = old.get(name, default)
         if before != new.get(name, default) and before.lower() != _STRICT.get(name, object()):
             changed.append(name)
@@ -102,7 +103,7 @@ def list_changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
 def name_option(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> str:
     """Write an option with both its values; of a text of the user there are only digests, which say nothing."""
-    both = [each.get(name) or _find_default(name) or "none" for each in (new, old)]
+    both = [each.get(name) or _DEFAULTS.get(name) or "none" for each in (new, old)]
     legible = name in _LEGIBLE or {"true", "false"}.issuperset(both)
     return f"{name} ({both[0]}, before {both[1]})" if legible else name
 
@@ -137,10 +138,3 @@ def list_leaf_types(data_type: Json) -> Iterator[str]:
                 yield from list_leaf_types(data_type[part])
     elif data_type is not None:
         yield str(data_type).partition("(")[0]
-
-
-def _find_default(name: str) -> str | None:
-    """Find the default of an option; None for one that decides nothing."""
-    if name in _DECIDING:
-        return _DECIDING[name][0]
-    return _OF_ALL.get(name, _OF_ROWS.get(name))

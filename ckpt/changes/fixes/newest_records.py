@@ -27,7 +27,7 @@ from ckpt.checkpoint.sources.kafka import KafkaOffset
 from ckpt.checkpoint.sources.registry import offset_of
 from ckpt.checkpoint.state.chains import is_known_provider
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.offsets import format_offset_log, record_setting
+from ckpt.formats.offsets import format_offset_log, record_settings
 from ckpt.formats.text import quoted
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, OffsetMetadata, Provider
@@ -83,7 +83,7 @@ def draft_provider(storage: Storage, inspection: Inspection) -> Iterator[Draft]:
         log = checkpoint.offsets.readable(batch)
         if log is None or log.metadata is None or is_known_provider(log.metadata.conf.get(settings.PROVIDER_CLASS, "")):
             continue
-        data = format_offset_log(record_setting(log, settings.PROVIDER_CLASS, shown))
+        data = format_offset_log(record_settings(log, {settings.PROVIDER_CLASS: shown}))
         steps += plan_writing(storage, checkpoint.listing, f"{OFFSETS}/{batch}", data)
     name = shown.rpartition(".")[2]
     warnings = (

@@ -197,11 +197,11 @@ def copy_selected(
 
     Raises as ``copy`` does, and Vanished where the query has deleted a file meanwhile.
     """
-    selection = select_files(storage, new.uri, batch)
+    selection = replace(select_files(storage, new.uri, batch), local=placing.storage.local)
     if new.plan:
         return _plan_copy(selection, storage, placing, new)
     placing = placing if placing.begun else placing.make_attempt()
-    placing.attributes = partial(_choose_attributes, selection, local=placing.storage.local)
+    placing.attributes = partial(_choose_attributes, selection)
     try:
         with placing:
             if not placing.begun:
@@ -218,27 +218,25 @@ def _list_starts(inspection: Inspection) -> list[tuple[object, ...]]:
     return [(f.spark, f.progress, f.outcome, f.batch_id, f.sources) for f in inspection.forecasts]
 
 
-def _choose_attributes(selection: Selection, path: str, *, local: bool) -> Attributes | None:
+def _choose_attributes(selection: Selection, path: str) -> Attributes | None:
     """A local file is its owner's only, and has the time that it has in the original."""
     info = selection.listing.info(path)
-    mtime = info.mtime_ms if info and local else None
+    mtime = info.mtime_ms if info and selection.local else None
     return None if mtime is None else Attributes(0o644, os.geteuid(), os.getegid(), mtime * 1_000_000)
 
 
 def _copy_files(selection: Selection, storage: Storage, placing: Placing, new: NewCheckpoint) -> CheckpointCopy:
     """Read, write and check. Raises NotFound where the query has deleted a file meanwhile, or CkptError."""
-    local, listing = placing.storage.local, selection.listing
-    small = _read_small(selection, storage, sidecars=local)  # at once
-    gone = {path for path in selection.list_small(sidecars=local) if not is_large(listing.info(path))} - small.keys()
+    listing, small = selection.listing, _read_small(selection, storage)  # at once
     written = placing.sizes.keys() - {selection.newest}
-    gone |= written
-    order = [path for path in selection.list_in_order(storage, sidecars=local) if path not in gone]
+    gone = ({*selection.list_small()} - small.keys()) | written
+    order = [path for path in selection.list_in_order(storage) if path not in gone]
     small |= selection.changed
     if new.new_id:
         data = build_metadata(str(uuid.uuid4()))
         small |= {METADATA: data, sidecar(METADATA): build_hadoop_sidecar(data)}
     sums = ReadSums()
-    at_once = 1 if local else AT_ONCE
+    at_once = 1 if selection.local else AT_ONCE
     for first in range(0, len(order) - 1, at_once):  # files that are read and written together
         group = order[first : min(first + at_once, len(order) - 1)]
         later = {path: listing.info(path) for path in group if path not in small}
@@ -265,7 +263,7 @@ def _copy_files(selection: Selection, storage: Storage, placing: Placing, new: N
 def _plan_copy(selection: Selection, storage: Storage, placing: Placing, new: NewCheckpoint) -> CheckpointCopy:
     """Describe the copy with the sizes of the listing. Raises StorageError, also where NEW is not empty."""
     placing.check_empty()
-    paths = selection.list_in_order(storage, sidecars=placing.storage.local)
+    paths = selection.list_in_order(storage)
     sizes = [info.size or 0 for info in map(selection.listing.info, paths) if info is not None]
     query_id = None if new.new_id else selection.inspection.checkpoint.query_id
     return _describe_copy(selection, new, query_id, sizes)
@@ -280,13 +278,13 @@ def _describe_copy(
     )
 
 
-def _read_small(selection: Selection, storage: Storage, *, sidecars: bool) -> dict[str, bytes]:
+def _read_small(selection: Selection, storage: Storage) -> dict[str, bytes]:
     """Logs and descriptions; without those of old batches that the query has deleted meanwhile, and any before these.
 
     Large ones, such as a compacted log of a file source, are left for later. Raises NotFound where another one is gone,
     or StorageError.
     """
-    paths = [path for path in selection.list_small(sidecars=sidecars) if not is_large(selection.listing.info(path))]
+    paths = [*selection.list_small()]
     contents: dict[str, bytes] = {}
     lost = -1
     for path, answer in zip(paths, storage.read_many([ReadRequest(path) for path in paths]), strict=True):

@@ -29,6 +29,7 @@ from ckpt.formats.statefiles import CHECKSUM, LZ4
 from ckpt.inspection.inspection import Inspection, inspect
 from ckpt.model import Kind, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.new.book import BOOK
+from ckpt.new.placing import is_large
 from ckpt.restart.diagnoses.state import JOIN_OF_FORMAT_1, STATE_OF_OLD_SPARK
 from ckpt.restart.findings import Outcome
 from ckpt.storage import Listing, Storage
@@ -52,16 +53,17 @@ class Selection:
     changed: Mapping[str, bytes]  # operator metadata, which names schemas by absolute path: as it is in the copy
     first: tuple[str, ...]  # small files, the newest offsets first: the query may delete them soon
     chain: tuple[StateFile, ...]  # that lead to state version batch + 1, and those of batch + 2 if that one is planned
+    local: bool = False  # the copy is: then Hadoop's hidden checksum files come along, where there are any
 
     @property
     def newest(self) -> str:
         """The newest offsets, which are written last (``Placing.begin``)."""
         return self.first[0]
 
-    def list_small(self, *, sidecars: bool) -> Iterator[str]:
-        """``first``, each with Hadoop's hidden checksum file where there is one and ``sidecars`` asks for it."""
-        for path in self.first:
-            yield from self._with_sidecar(path, sidecars=sidecars)
+    def list_small(self) -> Iterator[str]:
+        """``first`` and its checksum files, without those that are read in pieces."""
+        paths = (path for own in self.first for path in self._with_sidecar(own))
+        return (path for path in paths if not is_large(self.listing.info(path)))
 
     def find_old_batch(self, path: str) -> int | None:
         """The batch of a log file, or of its checksums, that no start looks at; None for any other file."""
@@ -71,15 +73,14 @@ class Selection:
             return None
         return int(number) if int(number) < self.batch - (folder == OFFSETS) else None
 
-    def _with_sidecar(self, path: str, *, sidecars: bool) -> Sequence[str]:
+    def _with_sidecar(self, path: str) -> Sequence[str]:
         hidden = sidecar(path)
-        return (path, hidden) if sidecars and self.listing.info(hidden) is not None else (path,)
+        return (path, hidden) if self.local and self.listing.info(hidden) is not None else (path,)
 
-    def list_in_order(self, storage: Storage, *, sidecars: bool) -> list[str]:
+    def list_in_order(self, storage: Storage) -> list[str]:
         """Every file, in the order in which it is written: state, then the others, and ``newest`` last of all.
 
-        Zips are read now, to see which SST files they name. ``sidecars``: with Hadoop's hidden checksum files. Raises
-        StorageError.
+        Zips are read now, to see which SST files they name. Raises StorageError.
         """
         listing, state = self.listing, [file.path for file in self.chain]
         zips = read_files(storage, (file.path for file in self.chain if file.kind is StateFileKind.ZIP))
@@ -90,10 +91,10 @@ class Selection:
                 state += (f"{folder}/{LOGS}/{name}" for name, _ in snapshot.logs)
         paths: list[str] = []
         for path in dict.fromkeys((*state, *self.first[1:])):
-            paths += self._with_sidecar(path, sidecars=sidecars)
+            paths += self._with_sidecar(path)
             if listing.info(path + CHECKSUM) is not None:
-                paths += self._with_sidecar(path + CHECKSUM, sidecars=sidecars)
-        return [*paths, *reversed(self._with_sidecar(self.newest, sidecars=sidecars))]
+                paths += self._with_sidecar(path + CHECKSUM)
+        return [*paths, *reversed(self._with_sidecar(self.newest))]
 
 
 def select_files(

@@ -71,32 +71,6 @@ class ColumnPlan(NamedTuple):
     parts: tuple[PartComparison, ...]
 
 
-def plan_columns(
-    has: Operator,
-    wants: DescribedOperator,
-    old: DescribedOperator | None,
-    compared: Sequence[PartComparison],
-    choices: ColumnChoices,
-    *,
-    avro: bool = False,
-    expires_ms: int | None = None,
-) -> ColumnPlan:
-    """Plan the new columns of an operator that keeps its state; no store where all stay as they are.
-
-    ``old`` wrote the state, where that is known, and was ``compared`` then. Raises NoWay.
-    """
-    planner = _ColumnPlanner(has, wants, old, tuple(compared), choices, avro, expires_ms)
-    plan = planner.plan()
-    known = (wants.metadata_version or 1) == (2 if has.schema_paths else 1)
-    mixed = [part.why for part in plan.parts if part.silent and part.kind in (PartKind.KEY, PartKind.VALUE)]
-    if (plan.stores and (has.name is None or not known)) or (mixed and not plan.stores):
-        changed = mixed or [part.why for part in plan.parts if part.old != part.new]
-        raise planner.refuse(join([*changed, "its state has a format in which ckpt does not change columns"], "; "))
-    if not wants.stores and old is not None and _list_types(old) != _list_types(wants):
-        raise planner.refuse("its columns differ, and Spark before 4.0 does not show which state a query keeps")
-    return plan
-
-
 def _list_types(operator: DescribedOperator) -> list[list[str]]:
     sides = () if operator.join is None else (operator.join.left, operator.join.right)
     expressions = (operator.keys or (), *(part for side in sides for part in (side.keys, side.columns)))
@@ -141,22 +115,36 @@ class _StorePair:
 
 
 @dataclass(frozen=True, slots=True)
-class _ColumnPlanner:
+class ColumnPlanner:
+    """Plans the new columns of an operator that keeps its state."""
+
     has: Operator
     wants: DescribedOperator
     old: DescribedOperator | None  # None: nobody knows what the state is computed from
     parts: tuple[PartComparison, ...]  # of both operators
     choices: ColumnChoices
-    avro: bool = False  # variables are encoded so
-    expires_ms: int | None = None  # when keys expire that had no expiry
+    avro: bool  # variables are encoded so
+    expires_ms: int | None  # when keys expire that had no expiry
 
-    def refuse(self, why: str | Words) -> NoWay:
+    def _refuse(self, why: str | Words) -> NoWay:
         return NoWay(BOOK.text("evolve_refused", id=self.has.id, kind=self.wants.name, why=why))
 
     def _refuse_part(self, part: PartComparison, because: str) -> NoWay:
-        return self.refuse(plain(part.why) + f" ({part.verdict}){because}")
+        return self._refuse(plain(part.why) + f" ({part.verdict}){because}")
 
     def plan(self) -> ColumnPlan:
+        """Plan stores and verdicts; no store where all columns stay as they are. Raises NoWay."""
+        plan = self._plan_stores()
+        known = (self.wants.metadata_version or 1) == (2 if self.has.schema_paths else 1)
+        mixed = [part.why for part in plan.parts if part.silent and part.kind in (PartKind.KEY, PartKind.VALUE)]
+        if (plan.stores and (self.has.name is None or not known)) or (mixed and not plan.stores):
+            changed = mixed or [part.why for part in plan.parts if part.old != part.new]
+            raise self._refuse(join([*changed, "its state has a format in which ckpt does not change columns"], "; "))
+        if not self.wants.stores and self.old is not None and _list_types(self.old) != _list_types(self.wants):
+            raise self._refuse("its columns differ, and Spark before 4.0 does not show which state a query keeps")
+        return plan
+
+    def _plan_stores(self) -> ColumnPlan:
         for part in self.parts:
             made = self.wants.stores and (self._has_made_windows or self._longer_gap_us is not None)
             if part.kind is PartKind.WINDOW and not made:
@@ -171,7 +159,7 @@ class _ColumnPlanner:
         if name == OperatorName.JOIN:
             return self._plan_join(pairs)
         if name in TRANSFORM_WITH_STATE and self.has.variables and list_variables(self.wants.properties):
-            stores, parts = plan_variables(self.has, self.wants, self.choices, self.refuse, avro=self.avro)
+            stores, parts = plan_variables(self.has, self.wants, self.choices, self._refuse, avro=self.avro)
             of_rows = (part for part in self.parts if part.kind is PartKind.ROWS)
             return ColumnPlan(stores, (*parts, *of_rows))
         for part in self.parts:
@@ -179,7 +167,7 @@ class _ColumnPlanner:
                 raise self._refuse_part(part, ", and ckpt does not change columns of this operator")
         fits = all(_have_types(*sides.list_columns(word)) for sides in pairs for word in ("key", "value"))
         if self.old is None and not fits:
-            raise self.refuse("its columns differ, and ckpt does not change columns of this operator")
+            raise self._refuse("its columns differ, and ckpt does not change columns of this operator")
         return ColumnPlan((), self.parts)
 
     @property
@@ -221,7 +209,7 @@ class _ColumnPlanner:
         if self.wants.name == OperatorName.AGGREGATION:
             value, value_parts = self._plan_aggregates(sides)
         elif self.wants.name == OperatorName.GROUPS_IN_PANDAS:
-            planner = FieldPlanner(self.choices, self.refuse, shown="value_groupState_")
+            planner = FieldPlanner(self.choices, self._refuse, shown="value_groupState_")
             value = planner.plan(sides.old.value_schema, sides.new_value)
             value_parts = tuple(planner.parts)
         elif (self.has.name, self.wants.name) == GETS_EXPIRY:
@@ -229,7 +217,7 @@ class _ColumnPlanner:
         else:
             value, value_parts = None, ()
         gone = next((part.why for part in key_parts if part.new is None), "groups become one")
-        merging = plan_merges(self.wants, gone, self.refuse, value) if merges else None
+        merging = plan_merges(self.wants, gone, self._refuse, value) if merges else None
         others = tuple(part for part in self.parts if part.kind not in (PartKind.KEY, PartKind.VALUE))
         parts = (*key_parts, *value_parts, *others)
         if key is None and value is None:
@@ -244,17 +232,17 @@ class _ColumnPlanner:
         moved = any(part.old != part.new or part.silent for part in others if part.kind is PartKind.KEY)
         repeated = [[(name, bare(kind)) for name, kind in each[:lead]] for each in sides.list_columns("value")]
         if moved or not _have_types(*sides.list_columns("key")) or repeated[0] != repeated[1]:
-            raise self.refuse("its keys differ, and ckpt does not change session keys")
+            raise self._refuse("its keys differ, and ckpt does not change session keys")
         own = ColumnFamily(sides.old.name, sides.old.key_schema, _cut(sides.old.value_schema, lead))
         value, value_parts = self._plan_aggregates(_StorePair(own, sides.new_key, _cut(sides.new_value, lead)))
         if value is None and added_us is None:
             return ColumnPlan((), (*others, *value_parts))
-        merges = None if added_us is None else plan_merges(self.wants, "sessions become one", self.refuse, value)
+        merges = None if added_us is None else plan_merges(self.wants, "sessions become one", self._refuse, value)
         count = len(sides.list_columns("value")[1]) - lead
         value = tuple(map(ColumnOrigin, range(count))) if value is None else value
         shifted = (origin if origin.old is None else replace(origin, old=origin.old + lead) for origin in value)
         origins = (*map(ColumnOrigin, range(lead)), *shifted)
-        sessions = None if added_us is None else _find_sessions(sides.new_value, lead, added_us, self.refuse)
+        sessions = None if added_us is None else _find_sessions(sides.new_value, lead, added_us, self._refuse)
         columns = StoreColumns(sides.old.name, sides.new_key, sides.new_value, None, origins, merges, sessions=sessions)
         return ColumnPlan((columns,), (*others, *value_parts))
 
@@ -264,7 +252,7 @@ class _ColumnPlanner:
             return None, False, ()
         if self.old is not None and self.old.keys is not None and self.wants.keys is not None:
             if len(self.old.keys) != len(old) or len(self.wants.keys) != len(new):
-                raise self.refuse("ckpt cannot tell which key column is which")
+                raise self._refuse("ckpt cannot tell which key column is which")
             why = {part.new: part for part in self.parts if part.kind is PartKind.KEY}
             matching = {number: part.old for number, part in why.items()}
         else:
@@ -276,7 +264,7 @@ class _ColumnPlanner:
             text = self.choices.find_default(defaults.get(number, name), name)
             if text is not None:
                 if text == _NULL and not is_nullable((fields_of(sides.new_key) or [])[number]):
-                    raise self.refuse(f"{name} is never NULL in the query")
+                    raise self._refuse(f"{name} is never NULL in the query")
                 origins.append(ColumnOrigin(None, None if text == _NULL else text, given=True))
                 explanation = f"{name} is {text} in the state: complete if every row of the old query had this value"
                 judged.append(PartComparison(PartKind.KEY, None, number, Knowledge.UNKNOWN, explanation))
@@ -286,7 +274,7 @@ class _ColumnPlanner:
                 missing = f"the key has {name}, but no key in the state has it"
                 remedy = words("; {--default=} gives all of them one value", default={word: Hole.VALUE})
                 one_value = isinstance(kind, str) and not self._replaces_key(number, matching)
-                raise self.refuse(plain(missing if part is None else part.why) + (remedy if one_value else ""))
+                raise self._refuse(plain(missing if part is None else part.why) + (remedy if one_value else ""))
             if part is not None:
                 self._check_certain(part)
             self._check_type(old[before], new[number], "key")
@@ -299,7 +287,7 @@ class _ColumnPlanner:
         window = next((origin.window for origin in origins if origin.window), None)
         changed = tuple(origins) if window else _drop_same(origins, sides, "key")
         if changed is not None and not old:
-            raise self.refuse("its groups are not in the state, where all rows are in one group")
+            raise self._refuse("its groups are not in the state, where all rows are in one group")
         merged = window is not None and window.length_us > window.part_us
         return changed, merged or len(taken - {None}) < len(old), tuple(judged)
 
@@ -319,14 +307,13 @@ class _ColumnPlanner:
             part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, set_for_all)
             return (ColumnOrigin(None, text, given=True),), (part,)
         if self.expires_ms is None:
-            raise self.refuse(BOOK.text("evolve_no_expiry", default={name: Hole.VALUE}))
+            raise self._refuse(BOOK.text("evolve_no_expiry", default={name: Hole.VALUE}))
         timed = self.old is not None and any(map(is_event_time, fields_of(sides.old.key_schema) or ()))
         why = f"all keys in the state expire at {instant(self.expires_ms)}, together with those of the newest rows"
-        if timed:  # a row that repeats a key has its time
-            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.FULL, why)
-        else:
+        if not timed:  # else a row that repeats a key has its time
             why = f"{why}: until then, a row that repeats an older one is also dropped"
-            part = PartComparison(PartKind.VALUE, None, 0, Knowledge.UNKNOWN, why)
+        verdict = Knowledge.FULL if timed else Knowledge.UNKNOWN
+        part = PartComparison(PartKind.VALUE, None, 0, verdict, why)
         return (ColumnOrigin(None, self.expires_ms * 1000),), (part,)
 
     def _judge_gone_keys(self, sides: _StorePair, taken: Collection[int | None]) -> Iterator[PartComparison]:
@@ -338,7 +325,7 @@ class _ColumnPlanner:
             if before in taken:
                 continue
             if is_event_time(fields[before]):
-                raise self.refuse(BOOK.text("evolve_key_gone", gone=name))
+                raise self._refuse(BOOK.text("evolve_key_gone", gone=name))
             why = f"key column {name} is gone: keys that differed only in it become one"
             if expires:
                 why += ", with the latest of their expiries, because the state does not show which row came first"
@@ -366,7 +353,7 @@ class _ColumnPlanner:
             return by_name
         if _have_types(old, new):
             return {number: number for number in range(len(new))}
-        raise self.refuse(words("columns of its key differ, and have no names: name the old query, {--from-query}"))
+        raise self._refuse(words("columns of its key differ, and have no names: name the old query, {--from-query}"))
 
     def _plan_aggregates(self, sides: _StorePair) -> tuple[tuple[ColumnOrigin, ...] | None, tuple[PartComparison, ...]]:
         old, new = sides.list_columns("value")
@@ -375,7 +362,7 @@ class _ColumnPlanner:
             if _have_types(old, new) and (self.old is None or aggregates is None):
                 return _drop_same([*map(ColumnOrigin, range(len(new)))], sides, "value"), ()
             schemas = f"{spell_schema(sides.new_value)}, in the state {spell_schema(sides.old.value_schema)}"
-            raise self.refuse(f"ckpt cannot tell which state column belongs to which aggregate: {schemas}")
+            raise self._refuse(f"ckpt cannot tell which state column belongs to which aggregate: {schemas}")
         starts = self._match_aggregates(sides, aggregates, old)
         origins: list[ColumnOrigin] = []
         judged: list[PartComparison] = []
@@ -386,7 +373,7 @@ class _ColumnPlanner:
                 judged.append(part)
                 continue
             if start is None and not all(buffer.empty_known for buffer in aggregate.buffers):
-                raise self.refuse(plain(part.why) + ": its initial value is unknown")
+                raise self._refuse(plain(part.why) + ": its initial value is unknown")
             for offset, buffer in enumerate(aggregate.buffers):
                 if start is None:
                     origins.append(ColumnOrigin(None, buffer.empty))
@@ -396,7 +383,7 @@ class _ColumnPlanner:
             judged.append(part)
         taken = {origin.old for origin in origins if not origin.derived}
         if sum(origin.old is not None and not origin.derived for origin in origins) > len(taken - {None}):
-            raise self.refuse(BOOK.text("evolve_same_column"))
+            raise self._refuse(BOOK.text("evolve_same_column"))
         gone = [part for part in self.parts if part.kind is PartKind.VALUE and part.new is None]
         kept = {part.old for part in judged} if self.old is not None else taken
         if self.old is None:
@@ -472,7 +459,7 @@ class _ColumnPlanner:
                 there = ", ".join(name for name, ordinal in flat_old.items() if ordinal in candidates)
                 mine = next(name for name, ordinal in flat_new.items() if ordinal == firsts[number])
                 aggregate, ask = spell(aggregates[number].sql), ask_old("map_column", mine)
-                raise self.refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=ask))
+                raise self._refuse(BOOK.text("evolve_which_aggregate", aggregate=aggregate, there=there, asked=ask))
             starts[number] = candidates[0] if candidates else None
         return starts
 
@@ -490,7 +477,7 @@ class _ColumnPlanner:
             start = None if source == "-" else old[source] - (ordinal - starts[number])
             last = len(sides.list_columns("value")[0]) - len(aggregates[number].buffers)
             if start is not None and not 0 <= start <= last:
-                raise self.refuse(f"state column {source} does not fit {column} of the query")
+                raise self._refuse(f"state column {source} does not fit {column} of the query")
             mapped[number] = start
         return mapped
 
@@ -526,18 +513,16 @@ class _ColumnPlanner:
         old = {family.name: family for family in store.column_families}
         keyed = [own for own in stores if own.key is not None]
         if keyed and len(keyed) != len(old):
-            raise self.refuse("the key types differ in some of its column families only")
+            raise self._refuse("the key types differ in some of its column families only")
         families = tuple(
             FamilyColumns(
+                old[own.name],
                 own.name,
-                own.name,
-                old[own.name].value_schema,
                 own.value_schema,
                 own.value,
-                key_schema=own.key_schema if own.key is not None else None,
-                key_encoder=old[own.name].key_encoder,
-                indexed=own.indexed,
                 is_list=own.name.endswith(TIMED_ROWS),
+                key_schema=own.key_schema if own.key is not None else None,
+                indexed=own.indexed,
             )
             for own in stores
         )
@@ -555,7 +540,7 @@ class _ColumnPlanner:
         if _have_types(old, new) and sides.fits("key"):
             return None
         if len(old) != len(new):
-            raise self.refuse("the number of its keys differs, and ckpt only widens the keys of a join")
+            raise self._refuse("the number of its keys differs, and ckpt only widens the keys of a join")
         for before, after in zip(old, new, strict=True):
             self._check_type(before, after, "key")
         return tuple(map(ColumnOrigin, range(len(new))))
@@ -570,7 +555,7 @@ class _ColumnPlanner:
         if len(joins) > 1:
             known = [getattr(join, side).columns for join in joins]
             if [len(old) - flags[0], len(new) - flags[1]] != [len(columns) for columns in known]:
-                raise self.refuse(f"ckpt cannot tell which column on the {side} side is which")
+                raise self._refuse(f"ckpt cannot tell which column on the {side} side is which")
             matching: Mapping[Any, int | None] = {part.new: part.old for part in own if part.new is not None}
             if flags[1]:
                 matching = {**matching, len(new) - 1: len(old) - 1 if flags[0] else None}
@@ -590,9 +575,9 @@ class _ColumnPlanner:
             if ordinal is not None:
                 self._check_type(old[ordinal], new[number], "value")
             elif name == _MATCHED and number == len(new) - 1:
-                raise self.refuse("the state does not show whether rows were already joined")
+                raise self._refuse("the state does not show whether rows were already joined")
             elif not nullable[number]:
-                raise self.refuse(BOOK.text("evolve_never_null", column=name, side=side))
+                raise self._refuse(BOOK.text("evolve_never_null", column=name, side=side))
             origins.append(ColumnOrigin(ordinal))
         return _drop_same(origins, sides, "value"), own
 
@@ -601,14 +586,14 @@ class _ColumnPlanner:
     ) -> dict[int, int | None]:
         names = [name for name, _ in old]
         if not (_are_names(old) and _are_names(new)):
-            raise self.refuse(BOOK.text("evolve_same_name", side=side))
+            raise self._refuse(BOOK.text("evolve_same_name", side=side))
         return {number: names.index(name) if name in names else None for number, (name, _) in enumerate(new)}
 
     def _check_type(self, old: tuple[str, Json], new: tuple[str, Json], word: str) -> None:
         """Raise NoWay unless each value of the old column is one of the new type."""
         if not takes_values(new[1], old[1]):
             types = f"{spell_schema(new[1])}, but {old[0]} in the state is {spell_schema(old[1])}"
-            raise self.refuse(f"{word} column {new[0]} is {types}: ckpt does not convert between these")
+            raise self._refuse(f"{word} column {new[0]} is {types}: ckpt does not convert between these")
 
 
 def _get_metadata(field: Json) -> dict[str, Json]:

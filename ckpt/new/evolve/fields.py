@@ -180,7 +180,7 @@ def plan_variables(
             families += _plan_families(there, described, old[source], name, planner)
         if any(family.changes for family in families):
             families += [
-                FamilyColumns(name, None, there[name].value_schema)
+                FamilyColumns(there[name], None)
                 for variable in gone
                 for name in _list_families(variable.name)
                 if name in there
@@ -268,4 +268,4 @@ def _plan_families(
         value = planner.plan(has.value_schema, wants.value, name) if before == old.name else None
         schema = has.value_schema if value is None else wants.value
         several = before == old.name and old.kind == _LIST
-        yield FamilyColumns(before, after, has.value_schema, schema, value, is_list=several)
+        yield FamilyColumns(has, after, schema, value, is_list=several)

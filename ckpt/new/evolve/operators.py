@@ -12,7 +12,7 @@ from ckpt.errors import UsageError
 from ckpt.formats.operators import IN_PYTHON, TRANSFORM_WITH_STATE, OperatorName
 from ckpt.model import Operator
 from ckpt.new.evolve.book import BOOK, ask_old
-from ckpt.new.evolve.columns import GETS_EXPIRY, OtherOld, plan_columns
+from ckpt.new.evolve.columns import GETS_EXPIRY, ColumnPlanner, OtherOld
 from ckpt.new.evolve.origins import ColumnChoices, StoreColumns
 from ckpt.new.evolve.sources import PartChange, QueryChange
 from ckpt.query.compare_checkpoint import fits_schema, pair_families
@@ -188,7 +188,7 @@ def judge_operators(
         wrote = old.operators[change.old] if change.new in parts and old is not None and old.operators else None
         has, wants = by_id[change.old], query.operators[change.new]
         try:
-            plan = plan_columns(has, wants, wrote, compared, choices, avro=change.old in avro, expires_ms=expires_ms)
+            plan = ColumnPlanner(has, wants, wrote, compared, choices, change.old in avro, expires_ms).plan()
             restated = _is_restated(has, wants)
         except OtherOld:
             raise

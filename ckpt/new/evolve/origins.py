@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ckpt.advice import Option
 from ckpt.errors import UsageError
 from ckpt.formats.types import fields_of
-from ckpt.model import Json
+from ckpt.model import ColumnFamily, Json
 from ckpt.new.evolve.book import BOOK
 from ckpt.query.aggregates import Merge
 
@@ -57,20 +57,18 @@ class LongerSessions:
 class FamilyColumns:
     """A column family of a store of new state."""
 
-    name: str  # in the old state
+    old: ColumnFamily
     new_name: str | None  # None: it is left out
-    old_schema: Json  # of its values, a StructType in Spark's JSON
-    value_schema: Json = None
+    value_schema: Json = None  # a StructType in Spark's JSON
     value: tuple[ColumnOrigin, ...] | None = None  # None: values stay as they are
     is_list: bool = False  # a value is a list of such rows
     key_schema: Json = None  # where the store has other keys: a StructType in Spark's JSON
-    key_encoder: Json = None  # of those keys
     indexed: bool = False  # as of ``StoreColumns``
 
     @property
     def changes(self) -> bool:
         """True if it has another name or other values."""
-        return self.name != self.new_name or self.value is not None
+        return self.old.name != self.new_name or self.value is not None
 
 
 @dataclass(frozen=True, slots=True)

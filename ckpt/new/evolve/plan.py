@@ -14,7 +14,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.errors import UsageError
 from ckpt.formats.offsets import CHANGING, NAMING
 from ckpt.inspection.inspection import inspect
-from ckpt.model import Kind, OffsetLog, Unreadable
+from ckpt.model import Kind, Unreadable
 from ckpt.new.evolve.book import BOOK
 from ckpt.new.evolve.columns import OtherOld
 from ckpt.new.evolve.logs import has_names, plan_logs
@@ -149,20 +149,17 @@ def plan_evolution(
                 whys = moved or stops or [each.why for each in changed]
                 raise NoWay(BOOK.text("evolve_only_sources", why=join(whys, "; ")))
             plan = replace(plan, state=plan_state(storage, checkpoint, query, operators))
-        if not options.accept_from_now_on:
-            _check_accepted(plan)
     except NoWay as error:
-        refused = replace(
-            plan.refusing(error.words, error.advice),
-            needs_acceptance=isinstance(error, _NeedsAcceptance),
-            other_old=isinstance(error, OtherOld),
-        )
+        refused = replace(plan.refusing(error.words, error.advice), other_old=isinstance(error, OtherOld))
         if not isinstance(error, OperatorsRefused):
             return refused
         empty = _let_begin_empty(storage, query, options, into, error.operators)
         if empty is None and not any(isinstance(part, Option) for part in error.words.parts):  # nobody has a choice
             refused = replace(refused, instead=BOOK.advise("evolve_hand_over", uri=checkpoint.uri))
         return replace(refused, refused_operator=error.operators[0], begins_empty=empty)
+    if not options.accept_from_now_on and (reasons := [*_list_losses(plan)]):
+        asks = plan.refusing(BOOK.text("evolve_accept_all", reasons=join(reasons, "; ")))
+        return replace(asks, needs_acceptance=True)
     steps = (*plan.state.steps, *plan_logs(storage, checkpoint, query, changes))
     if into is not None:
         return replace(plan, steps=steps)
@@ -285,23 +282,16 @@ def _check_changes(checkpoint: Checkpoint, query: QueryDescription, plan: Evolve
         raise _refuse_while_planned(checkpoint, BOOK.text("evolve_columns_change", new=changed[0].new))
 
 
-def _check_accepted(plan: EvolvePlan) -> None:
-    """Raise NoWay with all that knows rows from now on only, which somebody has to accept."""
-    reasons = []
+def _list_losses(plan: EvolvePlan) -> Iterator[Words]:
+    """List all that knows rows from now on only, which somebody has to accept."""
     for part in plan.parts:
         kind = "source" if isinstance(part, SourceChange) else "operator"
         columns = part.parts if isinstance(part, OperatorChange) else ()
         new = [column.why for column in columns if column.verdict is Knowledge.FROM_NOW_ON]
         if new:
-            reasons.append(BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; ")))
+            yield BOOK.text("evolve_knows_columns_less", new=part.new, reasons=join(new, "; "))
         elif part.verdict is Knowledge.FROM_NOW_ON:
-            reasons.append(BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why))
-    if reasons:
-        raise _NeedsAcceptance(BOOK.text("evolve_accept_all", reasons=join(reasons, "; ")))
-
-
-class _NeedsAcceptance(NoWay):
-    """Refused until somebody accepts it."""
+            yield BOOK.text("evolve_knows_less", kind=kind, new=part.new, why=part.why)
 
 
 def _refuse_while_planned(checkpoint: Checkpoint, why: Words) -> NoWay:
@@ -342,7 +332,12 @@ def _mark_meanwhile(storage: Storage, checkpoint: Checkpoint, steps: Sequence[Fi
 def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> Iterator[Words]:
     newest = checkpoint.offsets.newest
     assert newest is not None
-    yield from _warn_of_names(query, newest)
+    named = any(source.name is not None for source in query.sources)
+    if named and not has_names(newest):
+        both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
+        yield BOOK.text("evolve_with_names", both=both)
+    elif has_names(newest) and not named:
+        yield BOOK.text("evolve_without_names", names=" and ".join(NAMING))
     if checkpoint.state is None and plan.operators:
         yield BOOK.text("evolve_format_1")
     metadata = newest.metadata
@@ -350,14 +345,3 @@ def _warn(checkpoint: Checkpoint, query: QueryDescription, plan: EvolvePlan) -> 
         yield BOOK.text("evolve_watermark", watermark=instant(metadata.watermark_ms))
     if checkpoint.stateful is not False and any(change.is_gone for change in plan.sources):
         yield BOOK.text("evolve_gone_rows")
-
-
-def _warn_of_names(query: QueryDescription, newest: OffsetLog) -> Iterator[Words]:
-    named = any(source.name is not None for source in query.sources)
-    if named == has_names(newest):
-        return
-    if named:
-        both = join((Words((Setting(f"{name}={value}"),)) for name, value in NAMING.items()), " and ")
-        yield BOOK.text("evolve_with_names", both=both)
-    else:
-        yield BOOK.text("evolve_without_names", names=" and ".join(NAMING))

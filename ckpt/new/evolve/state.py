@@ -18,14 +18,14 @@ from ckpt.formats import operators
 from ckpt.formats.commits import format_commit_log
 from ckpt.formats.schemas import format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
-from ckpt.formats.types import fields_of, named_fields, struct_of
+from ckpt.formats.types import named_fields, struct_of
 from ckpt.model import ColumnFamily, Json, Operator, OperatorMetadata, Provider, Store, StoreMetadata, Unreadable
 from ckpt.new.book import BOOK
 from ckpt.new.evolve.book import BOOK as EVOLVE
 from ckpt.new.evolve.operators import OperatorChange, list_modes
 from ckpt.new.evolve.origins import StoreColumns, read_constant
 from ckpt.new.evolve.sources import pair_kept
-from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription
+from ckpt.query.description import DescribedFamily, DescribedOperator, DescribedStore, QueryDescription, list_fields
 from ckpt.state.reading.choose import RequestedPart
 from ckpt.state.reading.reading import ChosenState, StateRequest, choose
 from ckpt.storage import Storage
@@ -196,19 +196,7 @@ def _list_stores(wants: DescribedOperator) -> Iterator[DescribedStore]:
 
 def _make_store(wants: DescribedStore) -> Store:
     (family,) = wants.families
-    return Store(
-        name=wants.name,
-        partitions=(),
-        expected_partitions=None,
-        changelog=False,
-        readable_batches=(),
-        newest_snapshot_version=None,
-        newest_snapshots=None,
-        column_families=(),
-        key_schema=family.key,
-        value_schema=family.value,
-        prefix_columns=wants.prefix_columns,
-    )
+    return Store(wants.name, key_schema=family.key, value_schema=family.value, prefix_columns=wants.prefix_columns)
 
 
 def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[str, int]) -> Iterator[FileStep]:
@@ -237,17 +225,14 @@ def _describe_operator(wants: DescribedOperator, new: int, partitions: Mapping[s
 
 def _let_be_null(schema: Json) -> Json:
     """Let each column be NULL: in a join Spark infers at each start anew which are not, and reads these as well."""
-    fields = fields_of(schema)
-    if fields is None:
-        return schema
-    return {"type": "struct", "fields": [{**each, "nullable": True} for each in fields if isinstance(each, dict)]}
+    return {"type": "struct", "fields": [{**field, "nullable": True} for field in list_fields(schema)]}
 
 
 def _describe_variables(
     storage: Storage, checkpoint: Checkpoint, operator: Operator, change: OperatorChange, wants: DescribedOperator
 ) -> Iterator[FileStep]:
     """Describe transformWithState with the new names and fields of its variables. Raises NoWay, StorageError."""
-    families = {family.name: family for store in change.stores for family in store.families}
+    families = {family.old.name: family for store in change.stores for family in store.families}
     names = {name: family.new_name for name, family in families.items()}
     folder, newest = f"{STATE}/{operator.id}", f"{STATE}/{operator.schema_paths[-1].rpartition(f'/{STATE}/')[2]}"
     in_folder = newest.startswith(f"{folder}/_stateSchema/") and checkpoint.listing.info(newest) is not None

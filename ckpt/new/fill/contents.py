@@ -28,7 +28,7 @@ from ckpt.new.fill.frames import MATCHED, UnitRows
 from ckpt.new.fitting import Misfit, make_struct
 from ckpt.new.rewrite.stored_rows import StoredForm
 from ckpt.state.native.entries import entries_of, make_raw
-from ckpt.state.native.groups import number_groups, number_occurrences
+from ckpt.state.native.groups import first_of_each, number_groups, number_occurrences
 from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit, UnitKind
 
@@ -159,12 +159,9 @@ def _read_expiry_times(variable: str, values: pa.StructArray) -> pa.Array:
 
 def _group_keys(keys: pa.StructArray) -> tuple[np.ndarray, pa.StructArray]:
     """For each row the number of its key, counted as they come, and each key once."""
-    codes = number_groups([keys], len(keys))
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    ranks: np.ndarray = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks[inverse] if len(keys) else inverse, keys.take(whole(pa.int64(), first[order]))
+    codes = whole(pa.int64(), number_groups([keys], len(keys)))
+    ranks = np.asarray(codes.dictionary_encode().indices).astype(np.int64)
+    return ranks, keys.take(whole(pa.int64(), first_of_each(ranks)))
 
 
 def is_timed(unit: StateUnit) -> bool:

@@ -52,11 +52,6 @@ class Export:
     def __reduce__(self) -> tuple[Any, ...]:
         return open_export, (self.place, dict(self.options))
 
-    @property
-    def labels(self) -> Collection[str]:
-        """The units of which there are rows."""
-        return self.units.keys()
-
     def list_files(self, label: str) -> Sequence[str]:
         """List the Parquet files, in the order of their names; those that a Delta table consists of now.
 

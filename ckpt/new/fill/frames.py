@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import pyarrow as pa
 from ckpt.errors import CkptError, UsageError, one_line
 from ckpt.formats.operators import AGGREGATIONS, OperatorName
 from ckpt.formats.rows.types import arrow_type
-from ckpt.formats.types import fields_of, named_fields
+from ckpt.formats.types import fields_of, named_fields, type_at
 from ckpt.model import Json
 from ckpt.new.book import BOOK
+from ckpt.new.evolve.origins import is_nullable
 from ckpt.new.fitting import Misfit, check_not_null, fit_array, make_struct
 from ckpt.state.reading.columns import BLURRED, PARTITION, Column, all_may_be_null, columns_of, find_blurred, holds_void
 from ckpt.state.reading.units import StateUnit
@@ -63,19 +65,13 @@ def _find_new_columns(unit: StateUnit, headers: list[str], exported: Collection[
             raise Misfit(
                 None, f"{column.name} is new, and several columns are called {column.path[-1]}: add the column"
             )
-        if not _may_be_null(unit.schema, column.places):
+        if not is_nullable((fields_of(type_at(unit.schema, column.places[:-1])) or [])[column.places[-1]]):
             raise Misfit(None, f"{column.name} is new, and must not be NULL: add the column")
         if unit.operator_name in _AGGREGATING and column.path[-1] not in _NO_ROW_YET:
             raise Misfit(
                 None, f"{column.name} is new, and its value for a group without rows is unknown: add the column"
             )
         yield column
-
-
-def _may_be_null(kind: Json, places: tuple[int, ...]) -> bool:
-    own = (fields_of(kind) or [])[places[0]]
-    inner = own.get("type") if isinstance(own, dict) else None
-    return _may_be_null(inner, places[1:]) if places[1:] else isinstance(own, dict) and own.get("nullable") is not False
 
 
 def _read_raw(unit: StateUnit, table: pa.Table, headers: list[str], rows: np.ndarray) -> list[pa.Array]:
@@ -165,22 +161,6 @@ class _Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where rows were before they were put together, part by part: the file, if any, and each row's place in it."""
-
-    parts: Sequence[tuple[str | None, Sequence[int]]]
-
-    def locate_row(self, row: int) -> tuple[str | None, int]:
-        """The name of the file that a row was in, if any, and its place there, from 0 on."""
-        part = 0
-        while row >= len(self.parts[part][1]):
-            row -= len(self.parts[part][1])
-            part += 1
-        name, places = self.parts[part]
-        return name, int(places[row])
-
-
-@dataclass(frozen=True, slots=True)
 class UnitRows:
     """The rows of a unit, checked against its schema."""
 
@@ -188,19 +168,25 @@ class UnitRows:
     columns: Sequence[pa.Array]  # of the unit's schema
     matched: pa.BooleanArray | None  # of a join side: what the column of that name says, or NULL
     place: str
-    origin: Origin
+    parts: Sequence[tuple[str | None, Sequence[int]]]  # each file that rows come from, if any, and their places in it
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def make_error(self, misfit: Misfit) -> CkptError:
         """The error that names a row as its owner counts: from 1 on, in its file."""
-        name, row = (None, None) if misfit.row is None else self.origin.locate_row(misfit.row)
+        name, row = (None, None) if misfit.row is None else self._locate_row(misfit.row)
         if misfit.other is None:
             return _make_error(self.place, self.unit, name, row, misfit.why)
-        other_name, other = self.origin.locate_row(misfit.other)
+        other_name, other = self._locate_row(misfit.other)
         which = f"row {other + 1}" + (f", {other_name}" if other_name != name else "")
         return _make_error(self.place, self.unit, name, row, f"{misfit.why} {which}")
+
+    def _locate_row(self, row: int) -> tuple[str | None, int]:
+        """The name of the file that a row was in, if any, and its place there, from 0 on."""
+        rows = ((name, number) for name, places in self.parts for number in places)
+        name, number = next(islice(rows, row, None))
+        return name, int(number)
 
 
 def check_table(
@@ -211,7 +197,7 @@ def check_table(
         columns, matched = read_columns(unit, table, exported), _take_matched(table)
     except Misfit as misfit:
         raise _make_error(source_name, unit, name, misfit.row, misfit.why) from None
-    return UnitRows(unit, columns, matched, source_name, Origin([(name, range(table.num_rows))]))
+    return UnitRows(unit, columns, matched, source_name, [(name, range(table.num_rows))])
 
 
 def _take_matched(table: pa.Table) -> pa.BooleanArray:
@@ -233,23 +219,14 @@ def _make_error(source_name: str, unit: StateUnit, name: str | None, row: int | 
 class Frames:
     """Tables in memory, by the label of their unit."""
 
-    tables: Mapping[str, Any]
+    units: Mapping[str, Any]
     place: str = "frames"
-
-    @property
-    def labels(self) -> Collection[str]:
-        """The units of which there are rows."""
-        return self.tables.keys()
 
 
 def table_of(frame: Any) -> pa.Table:
     """A frame as an Arrow table: of Arrow, of pandas, or of Spark. Raises UsageError for anything else."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatchReader):
-        return frame.read_all()
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return pa.table(frame)
     if hasattr(frame, "toArrow"):  # of Spark 4
         return frame.toArrow()
     if hasattr(frame, "toPandas"):

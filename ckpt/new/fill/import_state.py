@@ -143,12 +143,13 @@ def _write(source: Export | Frames, like: str, new: NewCheckpoint) -> Rewrite:
         _check_belongs(source, like, new.options, plan.chosen)
         plan = plan._replace(rewrite=replace(plan.rewrite, imported=True, exported_id=source.query_id))
     counts: Counter[str] = Counter()
-    files, count = partial(make_state, plan, new, source, counts), partial(_count_rows, source, plan.rewrite, counts)
-    if not new.plan:
+    files, rewrite = partial(make_state, plan, new, source, counts), plan.rewrite
+    if new.plan:
+        deque(files(None), maxlen=0)
+    else:
         with new.open() as placing:
-            return make_new(plan, placing, files, count, new.watcher)
-    deque(files(None), maxlen=0)
-    return replace(plan.rewrite, units=tuple(count()))
+            rewrite = make_new(plan, placing, files, new.watcher)
+    return replace(rewrite, units=tuple(_count_rows(source, rewrite, counts)))
 
 
 def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, int]) -> Iterator[RewrittenUnit]:
@@ -162,8 +163,8 @@ def _count_rows(source: Export | Frames, rewrite: Rewrite, counts: Mapping[str, 
 
 def _check_units(source: Export | Frames, like: str, units: Sequence[str]) -> None:
     """Raise CkptError where there are rows of other units than the checkpoint has."""
-    missing = [f"has no rows of {label}" for label in units if label not in source.labels]
-    strange = [f"has rows of {label}" for label in source.labels if label not in units]
+    missing = [f"has no rows of {label}" for label in units if label not in source.units]
+    strange = [f"has rows of {label}" for label in source.units if label not in units]
     for why in (*missing, *strange):
         raise CkptError(one_line(f"{source.place} {why}, but the state of {like} consists of: {'; '.join(units)}"))
 
@@ -184,12 +185,11 @@ def _check_belongs(export: Export, like: str, options: Mapping[str, str], chosen
             )
     else:
         counts = state_count(like, storage_options=choose_options(like, options), batch=batch)
-        for count in counts.units:
-            if count.rows and not is_keyless(count.unit):
-                problem = (
-                    f"is from a different query than {like}, whose state has {count.rows:,} rows of {count.unit.label} "
-                    "that would be lost: start the new query once without rows, and use its checkpoint"
-                )
-                break
+        lost = next((each for each in counts.units if each.rows and not is_keyless(each.unit)), None)
+        if lost is not None:
+            problem = (
+                f"is from a different query than {like}, whose state has {lost.rows:,} rows of {lost.unit.label} "
+                "that would be lost: start the new query once without rows, and use its checkpoint"
+            )
     if problem is not None:
         raise CkptError(one_line(f"{export.place} {problem}"))

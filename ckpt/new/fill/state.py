@@ -19,23 +19,23 @@ import pyarrow as pa
 from ckpt import settings
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single, recognise_operator
 from ckpt.errors import Undecodable, UsageError
-from ckpt.formats.operators import AGGREGATIONS, OperatorName
+from ckpt.formats.operators import BY_WHOLE_KEY, RUN_FUNCTIONS, OperatorName
 from ckpt.formats.rows import avro
 from ckpt.formats.rows.arrow import fixed, whole
 from ckpt.formats.rows.keys import MakeRows, key_blobs, write_versioned_rows
 from ckpt.formats.rows.types import arrow_type
 from ckpt.formats.rows.unsafe_writer import memory, rows_from
-from ckpt.formats.types import fields_of, name_and_type, named_fields, struct_of
+from ckpt.formats.types import fields_of, named_fields, struct_of, type_named
 from ckpt.model import Json, Operator, Provider, Store
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import FrameSource, ThroughFiles, unpack_batch
 from ckpt.new.fill.contents import Joined, StoreContent, UnitContents, find_matches, is_timed, put_event_times
 from ckpt.new.fill.export_folder import Export
-from ckpt.new.fill.frames import Frames, Origin, UnitRows, check_table, table_of
+from ckpt.new.fill.frames import Frames, UnitRows, check_table, table_of
 from ckpt.new.fitting import Misfit, make_struct, replace_elements
 from ckpt.new.request import NewCheckpoint
 from ckpt.new.rewrite.plan import PlannedRewrite
-from ckpt.new.rewrite.spreading import find_grouping, find_unit_grouping, hash_rows
+from ckpt.new.rewrite.spreading import GroupingKey, find_grouping, hash_rows
 from ckpt.new.rewrite.stored_rows import (
     Families,
     Stored,
@@ -55,17 +55,11 @@ from ckpt.state.reading.units import StateUnit, UnitKind
 from ckpt.storage.locations import is_in_memory
 
 _WORTH_A_PROCESS = 2 << 20  # bytes of an export: what takes longer to encode than a process to start
-_NORMALISED = frozenset(
-    {
-        *AGGREGATIONS,
-        OperatorName.DEDUPLICATION,
-        OperatorName.DEDUPLICATION_WITHIN_WATERMARK,
-        OperatorName.JOIN,
-        OperatorName.SESSIONS,
-        None,  # before Spark 4.0 an aggregation or a deduplication
-    }
-)
-"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it."""
+_NORMALISED = BY_WHOLE_KEY - RUN_FUNCTIONS | {OperatorName.JOIN, OperatorName.SESSIONS, None}
+"""Operators in whose keys Spark has no -0.0 (``NormalizeFloatingNumbers``); those with functions of users keep it.
+
+None is an aggregation or a deduplication before Spark 4.0.
+"""
 _FLOATS = {"float": np.dtype("<f4"), "double": np.dtype("<f8")}
 
 
@@ -182,8 +176,8 @@ class StateImport(StateWriting):
             else:
                 columns = [pa.array([], arrow_type(kind)) for _, kind in named_fields(unit.schema)]
                 matched = pa.array([], pa.bool_())
-            origin = Origin([(name, np.asarray(batch.columns[-1])) for _, name, batch in ordered])
-            gathered.append(UnitRows(unit, columns, matched, self.source_name, origin))
+            places = [(name, np.asarray(batch.columns[-1])) for _, name, batch in ordered]
+            gathered.append(UnitRows(unit, columns, matched, self.source_name, places))
         return gathered
 
 
@@ -288,7 +282,7 @@ def make_state(
     for label in work.units:
         if isinstance(source, Export):
             sources += (RowsSource(label, order, name) for order, name in enumerate(source.list_files(label)))
-        elif hasattr(frame := source.tables[label], "mapInArrow"):
+        elif hasattr(frame := source.units[label], "mapInArrow"):
             frames.append(FrameSource(frame, partial(_wrap_batch, label)))
         else:
             sources.append(RowsSource(label, 0, None, table_of(frame)))
@@ -316,32 +310,28 @@ def find_partitions(operator: Operator, store: Store, rows: UnitRows, count: int
     if is_single(operator, store):
         return np.zeros(len(rows), np.int64)
     key = _normalise_keys(operator, rows)[0]
-    columns = find_unit_grouping(operator, rows.unit).take_columns(_key_of(rows.unit), key)
-    return hash_rows(columns, len(rows), count)
+    ends_in_time = recognise_operator(operator) == OperatorName.SESSIONS or is_timed(rows.unit)
+    grouping = GroupingKey((), -1 if ends_in_time else None)
+    return hash_rows(grouping.take_columns(type_named(rows.unit.schema, "key"), key), len(rows), count)
 
 
 def _normalise_keys(operator: Operator, rows: UnitRows) -> list[pa.StructArray]:
     """The columns of a unit, its keys as Spark compares them."""
     columns = list(rows.columns)
     if recognise_operator(operator) in _NORMALISED:
-        columns[0] = _normalise(_key_of(rows.unit), columns[0])
+        columns[0] = _normalise(type_named(rows.unit.schema, "key"), columns[0])
     return columns
 
 
 def is_keyless(unit: StateUnit) -> bool:
     """Tell whether there is one row, whatever the query has read: of a limit, or of an aggregation without keys."""
-    return all(holds_void(kind) for _, kind in named_fields(_key_of(unit)))
-
-
-def _key_of(unit: StateUnit) -> Json:
-    return next(kind for name, kind in named_fields(unit.schema) if name == "key")
+    return all(holds_void(kind) for _, kind in named_fields(type_named(unit.schema, "key")))
 
 
 def _has_matched(unit: StateUnit, forms: Mapping[str, StoredForm]) -> bool:
     """Tell whether the rows of a join side are stored with whether they were joined."""
-    shown = [kind for name, kind in named_fields(unit.schema) if name == "value"]
-    stored = forms[unit.buffer.name].value if unit.buffer else None
-    return len(fields_of(stored) or ()) > len(fields_of(shown[0]) or ())
+    shown, stored = type_named(unit.schema, "value"), forms[unit.buffer.name].value if unit.buffer else None
+    return len(fields_of(stored) or ()) > len(fields_of(shown) or ())
 
 
 def _check_duplicates(keys: list[bytes], rows: UnitRows) -> None:
@@ -389,13 +379,9 @@ def _check_columns(unit: StateUnit, columns: list[pa.StructArray], first: int) -
     key, value = (list(named_fields(kind)) for _, kind in named_fields(unit.schema))
     for ordinal, (name, kind) in enumerate(key[: len(key) - first]):
         at = ordinal + first
-        if at >= len(value) or _describe_field(value[at]) != _describe_field((name, kind)):
+        if at >= len(value) or value[at] != (name, kind):
             raise Undecodable(f"{unit.label}: ckpt does not know the values of this {unit.operator_name}")
         _check_equal(columns[0].field(ordinal), columns[1].field(at), kind)
-
-
-def _describe_field(field: tuple[str, Json]) -> tuple[str, str]:
-    return name_and_type({"name": field[0], "type": field[1]})
 
 
 def _check_equal(own: pa.Array, other: pa.Array, kind: Json) -> None:

@@ -32,19 +32,23 @@ from ckpt.formats.rows.types import FIXED, arrow_type
 from ckpt.formats.types import fields_of, named_fields, struct_of
 from ckpt.model import Json, Operator
 from ckpt.new.book import BOOK
+from ckpt.new.request import Key
 from ckpt.new.rewrite.spreading import Column, list_key_columns
 from ckpt.new.rewrite.stored_rows import OldRows
-from ckpt.state.native.entries import NOT_AS_WRITTEN, flat_schema, flatten_batch, make_raw
+from ckpt.state.native.entries import NOT_AS_WRITTEN, flat_schema, flatten_batch, make_raw, pick_field
 from ckpt.state.native.lookup import parse_typed
 from ckpt.state.native.store_files import UnitLayout, layout_of
-from ckpt.state.reading.columns import Column as FlatColumn, Columns, columns_of as columns_of_unit, flat_columns
+from ckpt.state.reading.columns import (
+    Column as FlatColumn,
+    Columns,
+    columns_of as columns_of_unit,
+    flat_columns,
+    walk_leaves,
+)
 from ckpt.state.reading.reading import ChosenState
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.local import ends
 from ckpt.tables.engine import first_line, import_duckdb, lock, open_engine
-
-Key: TypeAlias = Mapping[str, str | None]
-"""Columns of a grouping key and their values as text, as for ``state_show``; None is NULL."""
 
 _CLASSES = {
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION"),
@@ -153,9 +157,8 @@ def _bracket(text: str) -> str:
 
 def _take_expression(tree: Any) -> Any:
     """The one expression of a parsed SELECT, taken out of it; None where there are more or others."""
-    for statement in tree["statements"]:
-        chosen = statement.get("node", {}).get("select_list") or []
-        if len(tree["statements"]) == len(chosen) == 1:
+    match tree:
+        case {"statements": [{"node": {"select_list": [_] as chosen}}]}:
             return chosen.pop()
     return None
 
@@ -204,14 +207,12 @@ class Dropping:
         """True if any key can be one of the operator."""
         return bool(self.values)
 
-    @property
-    def of_keys(self) -> bool:
-        """True if keys are left out, with everything that is kept for them."""
-        return self.applies
+    of_keys = applies  # keys are left out, with everything that is kept for them
 
-    def find_left_out(self, rows: Sized, key: Iterable[Column], partition: int) -> np.ndarray:
+    def find_left_out(self, rows: Sized, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""
-        leaves = {name: array for name, _, array in _list_leaves(key)} if self.values else {}
+        arrays, kinds = [array for *_, array in key], struct_of((name, kind) for name, kind, _ in key)
+        leaves = {"_".join(path): pick_field(arrays, ordinals) for path, ordinals, _ in walk_leaves(kinds)}
         is_left_out: np.ndarray = np.zeros(len(rows), bool)
         for names, wanted in self.values.items():
             there = zip(*(_make_comparable(leaves[name]) for name in names), strict=True)
@@ -271,11 +272,7 @@ def _match_key(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] |
 
 def list_leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
     """Names and types of columns; those in structs by their path, joined by ``_`` as in the flat shape."""
-    for name, kind in kinds:
-        if fields_of(kind):
-            yield from list_leaf_types((f"{name}_{inner}", own) for inner, own in named_fields(kind))
-        else:
-            yield name, kind
+    return (("_".join(path), kind) for path, _, kind in walk_leaves(struct_of(kinds)))
 
 
 def read_keys(path: str) -> list[Key]:
@@ -328,29 +325,15 @@ def _make_comparable(array: pa.Array) -> list[Any]:
     return list(array.to_pylist())
 
 
-def _list_leaves(columns: Iterable[Column]) -> Iterator[Column]:
-    for name, kind, array in columns:
-        if fields_of(kind):
-            inside = zip(named_fields(kind), array.flatten(), strict=True)
-            yield from _list_leaves((f"{name}_{inner}", own, part) for (inner, own), part in inside)
-        else:
-            yield name, kind, array
-
-
 @dataclass(frozen=True, slots=True)
 class Filter:
     """The rows of one operator that are kept."""
 
     condition: Condition
     columns: Columns  # that it uses
-    missing: tuple[str, ...]  # that it uses, and the operator does not have: then all rows are kept
+    applies: bool  # the operator has them, so that the condition decides about something; else all rows are kept
     unit: StateUnit | None  # whose rows are judged one by one; None: keys are, with all they have
     layout: UnitLayout | None  # of the unit
-
-    @property
-    def applies(self) -> bool:
-        """True if the condition decides about anything."""
-        return not self.missing
 
     @property
     def of_keys(self) -> bool:
@@ -419,10 +402,6 @@ class SplitFilter:
             sorted({column.name for each in self.filters for column in each.columns.kept if column.type == "float"})
         )
 
-    def find_each(self, rows: OldRows, key: Sequence[Column], partition: int) -> list[np.ndarray]:
-        """Tell for each new checkpoint which rows it leaves out, as ``Filter.find_left_out``. Raises as it does."""
-        return [each.find_left_out(rows, key, partition) for each in self.filters]
-
 
 def find_strays(left_out: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """The rows that are not in exactly one of several new checkpoints: a mask of numpy for each reason."""
@@ -478,15 +457,15 @@ def _make_filter(
     """Apply the condition to one operator. Raises UsageError."""
     wanted, known = ({name.lower() for name in names} for names in (condition.names, (own.name for own in columns)))
     used = tuple(column for column in columns if column.name.lower() in wanted)
-    missing = tuple(name for name in condition.names if name.lower() not in known)
-    if not missing:
+    applies = wanted <= known
+    if applies:
         for column in used:
             if not can_take(column.type):
                 own = f"{column.name}, by its type: {column.type}"
                 raise UsageError.of("{--where}: for {label}: a condition cannot use {own}", label=label, own=own)
         condition.check(label, flat_schema(Columns(used, ())))
-    layout = layout_of(chosen, unit) if unit and not missing else None
-    return Filter(condition, Columns(used, ()), missing, unit, layout)
+    layout = layout_of(chosen, unit) if unit and applies else None
+    return Filter(condition, Columns(used, ()), applies, unit, layout)
 
 
 def choose_leaving(

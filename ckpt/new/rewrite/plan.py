@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import uuid4
@@ -25,8 +24,8 @@ from ckpt.model import Provider
 from ckpt.new.book import BOOK
 from ckpt.new.copy.selection import Selection, select_files
 from ckpt.new.placing import check_apart
-from ckpt.new.request import NewCheckpoint
-from ckpt.new.rewrite.filtering import Dropping, Key, Leaving, SplitFilter, choose_leaving, join_names
+from ckpt.new.request import Key, NewCheckpoint
+from ckpt.new.rewrite.filtering import Dropping, Leaving, SplitFilter, choose_leaving, join_names
 from ckpt.query.description import QueryDescription
 from ckpt.restart.remedies import commit_planned
 from ckpt.state.native.salvage import Salvage, find_salvage
@@ -159,14 +158,7 @@ def list_settings(form: Form) -> dict[str, str]:
 
 
 def plan_rewrite(
-    checkpoint: str,
-    new: NewCheckpoint,
-    keys: Sequence[Key] = (),
-    where: str | None = None,
-    *,
-    of_values: bool = False,
-    salvage: bool = False,
-    schema: str | None = None,
+    checkpoint: str, new: NewCheckpoint, *, of_values: bool = False, salvage: bool = False, schema: str | None = None
 ) -> PlannedRewrite:
     """Open a checkpoint, select its small files, and plan a rewrite; ``refused`` says why it cannot be made.
 
@@ -181,17 +173,11 @@ def plan_rewrite(
     salvaged = find_salvage(checkpoint, own) if salvage else None
     question = StateRequest(checkpoint, RequestedPart(schema=schema), all_units=True)
     chosen = choose(salvaged.question if salvaged else question, own)
-    return _plan(chosen, new, keys, where, of_values=of_values, salvaged=salvaged)
+    return _plan(chosen, new, of_values=of_values, salvaged=salvaged)
 
 
 def _plan(
-    chosen: ChosenState,
-    new: NewCheckpoint,
-    keys: Sequence[Key] = (),
-    where: str | None = None,
-    *,
-    of_values: bool = False,
-    salvaged: Salvage | None = None,
+    chosen: ChosenState, new: NewCheckpoint, *, of_values: bool = False, salvaged: Salvage | None = None
 ) -> PlannedRewrite:
     """Plan a rewrite of a checkpoint that is open. Raises as ``plan_rewrite``."""
     stated = bool(chosen.stated)
@@ -227,9 +213,9 @@ def _plan(
             query_id=str(uuid4()) if new.new_id else chosen.checkpoint.query_id,
             new_id=new.new_id,
             units=tuple(units),
-            keys=tuple(keys),
-            where=where,
-            leaving=choose_leaving(chosen, keys, where),
+            keys=new.keys,
+            where=new.where,
+            leaving=choose_leaving(chosen, new.keys, new.where),
             planned=planned,
             planned_state=planned_state,
             salvage=salvaged,
@@ -241,13 +227,7 @@ def _plan(
 
 
 def plan_merge(
-    checkpoints: Sequence[str],
-    new: NewCheckpoint,
-    keys: Sequence[Key],
-    where: str | None,
-    query: QueryDescription | None,
-    *,
-    combine: bool,
+    checkpoints: Sequence[str], new: NewCheckpoint, query: QueryDescription | None, *, combine: bool
 ) -> PlannedRewrite:
     """Plan one new checkpoint of several old ones, in the form of the first one where ``new`` does not say it.
 
@@ -255,13 +235,13 @@ def plan_merge(
     """
     from ckpt.new.rewrite.union import unite
 
-    plans = [plan_rewrite(checkpoints[0], new, keys, where)]
+    plans = [plan_rewrite(checkpoints[0], new)]
     chosen, selection, rewrite = plans[0]
     provider, partitions, version = rewrite.new
     new = replace(new, provider=provider, partitions=partitions, format_version=version)
-    plans += (plan_rewrite(other, new, keys, where) for other in checkpoints[1:])
+    plans += (plan_rewrite(other, new) for other in checkpoints[1:])
     each = tuple(plan for *_, plan in plans)
-    starting = reduce(frozenset.intersection, (frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
+    starting = frozenset.intersection(*(frozenset((*plan.starts_with, *plan.stopped)) for plan in each))
     stopped = tuple(spark for spark in Spark if spark in starting and any(spark in plan.stopped for plan in each))
     starts_with = tuple(spark for spark in Spark if spark in starting and spark not in stopped)
     rewrite = replace(rewrite, merged=each, planned=None, planned_state=None, starts_with=starts_with, stopped=stopped)
@@ -274,14 +254,15 @@ def plan_merge(
     return PlannedRewrite(chosen, selection, replace(rewrite, union=union, batch=union.batch))
 
 
-def plan_split(checkpoint: str, into: Sequence[NewCheckpoint], where: Sequence[str]) -> Iterator[PlannedRewrite]:
+def plan_split(checkpoint: str, into: Sequence[NewCheckpoint]) -> Iterator[PlannedRewrite]:
     """Plan several new checkpoints of one old one, each with the rows of its condition. Raises as ``plan_rewrite``."""
     for new in into:
         _check_new(checkpoint, new)
     chosen = choose(StateRequest(checkpoint, all_units=True), choose_options(checkpoint, into[0].options))
-    for number, (new, own) in enumerate(zip(into, where, strict=True)):
-        plan = _plan(chosen, new, (), own)
-        refused, among = plan.rewrite.refused, () if number else tuple(where)
+    where = tuple(new.where for new in into if new.where is not None)
+    for number, new in enumerate(into):
+        plan = _plan(chosen, new)
+        refused, among = plan.rewrite.refused, () if number else where
         if plan.rewrite.planned is not None:
             commit = commit_planned(chosen.checkpoint)
             refused = BOOK.text("split_planned", planned=plan.rewrite.planned, commit=commit)

@@ -69,7 +69,7 @@ class ColumnReshaping:
                 arrays.append(rows.decode_keys(list_forms(store)[store.name], avro=False).flatten()[-1])
             keys = self._encode(self.columns.key_schema, arrays, len(stored))
         if self.columns.value is not None:
-            there = rows.decode_values(store.value_schema).flatten()
+            there = structs_of(store.value_schema, rows.values, "value").flatten()
             there = [array.take(whole(pa.int64(), sources)) for array in there] if several else there
             arrays = _pick_columns(named_fields(self.columns.value_schema), self.columns.value, there, len(stored))
             values = self._encode(self.columns.value_schema, arrays, len(stored))
@@ -93,7 +93,7 @@ class ColumnReshaping:
             return None
         values = rows.values.to_pylist()
         lists = [split_elements(value) for value in values] if columns.is_list else [[value] for value in values]
-        there = structs_of(columns.old_schema, rows_of([element for own in lists for element in own]), "value")
+        there = structs_of(columns.old.value_schema, rows_of([element for own in lists for element in own]), "value")
         arrays = _pick_columns(named_fields(columns.value_schema), columns.value, there.flatten(), len(there))
         written = self._encode(columns.value_schema, arrays, len(there))
         if not columns.is_list:
@@ -110,16 +110,16 @@ class ColumnReshaping:
         if columns.indexed:
             arrays.append(old_keys().flatten()[-1])
         names = [name for name, _ in named_fields(columns.key_schema)]
-        blobs = key_blobs(columns.key_schema, columns.key_encoder, structs(names, arrays, len(keys)))
+        blobs = key_blobs(columns.key_schema, columns.old.key_encoder, structs(names, arrays, len(keys)))
         return array_of([old[:_NUMBER] + new for old, new in zip(keys.to_pylist(), blobs, strict=True)])
 
     @cached_property
     def _families(self) -> dict[str, FamilyColumns]:
-        return {family.name: family for family in self.columns.families}
+        return {family.old.name: family for family in self.columns.families}
 
     def rename(self, families: Families) -> Families:
         """Give the column families their new names."""
-        names = {family.name: family.new_name or family.name for family in self.columns.families}
+        names = {family.old.name: family.new_name or family.old.name for family in self.columns.families}
         numbers = {names.get(name, name): number for name, number in families.numbers.items()}
         return Families(numbers, {names.get(name, name) for name in families.internal})
 
@@ -187,7 +187,7 @@ def _pick_columns(
     for (name, kind), origin in zip(fields, origins, strict=True):
         constant = read_constant(name, kind, origin)
         if origin.old is None:
-            arrays.append(_repeat(kind, constant, count))
+            arrays.append(pa.repeat(pa.scalar(constant, arrow_type(kind)), count))
             continue
         try:
             array = old[origin.old]
@@ -221,11 +221,6 @@ def _make_windows(old: pa.StructArray, window: MadeWindow) -> tuple[np.ndarray, 
     ends = np.asarray(begins + window.length_us)
     times = [pa.array(each).cast(start.type) for each in (begins, ends)]
     return np.concatenate(places), structs([field.name for field in old.type], times, len(begins))
-
-
-def _repeat(kind: Json, value: object, count: int) -> pa.Array:
-    own = arrow_type(kind)
-    return pa.nulls(count, own) if value is None else pa.repeat(pa.scalar(value, own), count)
 
 
 def _accumulate_ends(codes: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -18,12 +18,12 @@ from ckpt.model import Location
 from ckpt.new.book import BOOK
 from ckpt.new.exchange import Exchange
 from ckpt.new.placing import Watcher, check_apart
-from ckpt.new.request import NewCheckpoint, Rewriting
-from ckpt.new.rewrite.filtering import NOTHING, Key, read_keys
+from ckpt.new.request import Key, NewCheckpoint, Rewriting
+from ckpt.new.rewrite.filtering import NOTHING, read_keys
 from ckpt.new.rewrite.plan import PlannedRewrite, Rewrite, RewrittenUnit, plan_merge, plan_rewrite, plan_split
 from ckpt.new.rewrite.state import Tally, rewrite_state
 from ckpt.new.rewrite.writing import make_new
-from ckpt.query.description import QueryDescription
+from ckpt.query.description import QueryDescription, read_query
 from ckpt.state.native.store_files import layout_of
 
 
@@ -99,9 +99,10 @@ def rewrite(
     how |= {"to_storage_options": to_storage_options}
     how |= {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions}
     how |= {"jobs": jobs, "engine": engine, "watcher": watcher}
-    wanted = NewCheckpoint(uri=new, old=fspath(checkpoint), options=storage_options or {}, new_id=new_id, **how)
-    planned = plan_rewrite(wanted.old, wanted, keys, where, schema=schema, salvage=salvage)
-    return _write([(wanted, planned)])[0]
+    wanted = NewCheckpoint(
+        uri=new, old=fspath(checkpoint), options=storage_options or {}, keys=keys, where=where, new_id=new_id, **how
+    )
+    return _write([(wanted, plan_rewrite(wanted.old, wanted, schema=schema, salvage=salvage))])[0]
 
 
 def merge(
@@ -142,9 +143,11 @@ def merge(
     if isinstance(checkpoints, str) or len(old) < 2:
         raise UsageError("name two or more checkpoints to merge")
     keys = _list_keys(drop_keys, where)
-    query = QueryDescription.read(expect) if isinstance(expect, str) else expect
-    wanted = NewCheckpoint(uri=new, old=old[0], options=storage_options or {}, new_id=True, **how)
-    return _write([(wanted, plan_merge(old, wanted, keys, where, query, combine=combine))])[0]
+    query = read_query(expect)
+    wanted = NewCheckpoint(
+        uri=new, old=old[0], options=storage_options or {}, keys=keys, where=where, new_id=True, **how
+    )
+    return _write([(wanted, plan_merge(old, wanted, query, combine=combine))])[0]
 
 
 def split(
@@ -182,13 +185,16 @@ def split(
     for uri, other in combinations(new, 2):
         check_apart(uri, other)
     old, options = fspath(checkpoint), storage_options or {}
-    into = [NewCheckpoint(uri=uri, old=old, options=options, new_id=True, **how) for uri in new]
-    made = _write([*zip(into, plan_split(old, into, where), strict=True)])
+    into = [
+        NewCheckpoint(uri=uri, old=old, options=options, where=own, new_id=True, **how)
+        for uri, own in zip(new, where, strict=True)
+    ]
+    made = _write([*zip(into, plan_split(old, into), strict=True)])
     return replace(made[0], parts=made)
 
 
-def _list_keys(drop_keys: str | Iterable[Key], where: str | None) -> list[Key]:
-    keys = read_keys(drop_keys) if isinstance(drop_keys, str) else [*drop_keys]
+def _list_keys(drop_keys: str | Iterable[Key], where: str | None) -> tuple[Key, ...]:
+    keys = tuple(read_keys(drop_keys) if isinstance(drop_keys, str) else drop_keys)
     if where is not None and keys:
         raise UsageError.of("{--where} and {--drop-keys} exclude each other")
     return keys
@@ -204,8 +210,8 @@ def _write(planned: Sequence[tuple[NewCheckpoint, PlannedRewrite]]) -> tuple[Rew
     with ExitStack() as placings:
         for new, plan in planned:
             placing, tally = placings.enter_context(new.open()), Tally()
-            fill, count = partial(rewrite_state, plan, new, tally), partial(_count_rows, plan, tally)
-            results.append(make_new(plan, placing, fill, count, new.watcher))
+            made = make_new(plan, placing, partial(rewrite_state, plan, new, tally), new.watcher)
+            results.append(replace(made, units=tuple(_count_rows(plan, tally))))
     return tuple(results)
 
 

@@ -18,7 +18,6 @@ from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import JOIN_COUNTS, JOIN_ROWS, TIMED_KEYS, TIMED_ROWS
 from ckpt.formats.types import named_fields
 from ckpt.model import Json, Operator, Store
-from ckpt.state.reading.units import StateUnit
 
 Column: TypeAlias = tuple[str, Json, pa.Array]
 """Name, type in Spark's JSON, values."""
@@ -45,8 +44,8 @@ class GroupingKey:
     def take_columns(self, kind: Json, keys: pa.StructArray) -> list[Column]:
         """Return the columns of the part."""
         for ordinal in self.at:
-            keys = _plain(keys.flatten()[ordinal])
-        return [(name, own, _plain(part)) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
+            keys = keys.flatten()[ordinal]
+        return [(name, own, part) for (name, own), part in zip(self.kinds(kind), keys.flatten(), strict=False)]
 
 
 _MAP = "MapState"
@@ -92,16 +91,6 @@ def list_key_columns(operator: Operator, store: Store) -> list[tuple[str, Json]]
     return find_grouping(operator, store, name).kinds(key)
 
 
-def find_unit_grouping(operator: Operator, unit: StateUnit) -> GroupingKey:
-    """Return the part of the keys shown by a unit of state that is the operator's."""
-    with_time = unit.buffer is not None and unit.buffer.name.endswith((TIMED_ROWS, TIMED_KEYS))
-    return _WITHOUT_LAST if recognise_operator(operator) == OperatorName.SESSIONS or with_time else _WHOLE
-
-
 def hash_rows(columns: Iterable[Column], rows: int, partitions: int) -> np.ndarray:
     """The partition of each row, as an int64 array, by the columns of its grouping key. Raises Undecodable."""
     return partitions_of(((kind, array) for _, kind, array in columns), rows, partitions)
-
-
-def _plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -21,6 +21,8 @@ import pyarrow as pa
 
 from ckpt import settings
 from ckpt.advice import Words, words
+from ckpt.checkpoint.checkpoint import OFFSETS, Checkpoint
+from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.rewritable import Form, count_partitions, is_single
 from ckpt.errors import Undecodable, one_line
 from ckpt.formats.rows.arrow import whole
@@ -30,18 +32,21 @@ from ckpt.formats.statefiles import TIMED_ROWS
 from ckpt.formats.types import struct_of
 from ckpt.model import Operator, Provider, Store
 from ckpt.new.book import BOOK
+from ckpt.new.evolve.state import StatePlan
 from ckpt.new.exchange import Exchange, ThroughFiles, unpack_batch
-from ckpt.new.request import NewCheckpoint
+from ckpt.new.placing import Placing
+from ckpt.new.request import Key, NewCheckpoint
 from ckpt.new.rewrite import filtering, stored_rows
 from ckpt.new.rewrite.merging import feeds_another
 from ckpt.new.rewrite.plan import CannotRewrite, PlannedRewrite
 from ckpt.new.rewrite.reshaping import ColumnReshaping
+from ckpt.new.rewrite.snapshots import read_file_form
 from ckpt.new.rewrite.spreading import Column, find_grouping, hash_rows, list_key_columns
 from ckpt.new.rewrite.writing import NewState, StateWriting
 from ckpt.processes import Processes
 from ckpt.state.native.entries import count_processes, split_elements
 from ckpt.state.native.json_values import make_plain
-from ckpt.state.native.store_files import StoreFiles, delimiter_of, find_store_files
+from ckpt.state.native.store_files import StoreFiles, context_of as context_of_chosen, delimiter_of, find_store_files
 from ckpt.state.reading.reading import ChosenState
 from ckpt.texts import plural
 
@@ -155,7 +160,7 @@ class StoreRewriting:
             count = len(sources)
         places = hash_rows(columns, count, self.partitions) if self.spreads else np.full(count, partition, np.int64)
         if isinstance(self.leaving, filtering.SplitFilter):
-            left_out = self.leaving.find_each(rows, columns, partition)
+            left_out = [each.find_left_out(rows, columns, partition) for each in self.leaving.filters]
             self._count_strays(rows, filtering.find_strays(left_out), tally)
             dropped = left_out[0]
         else:
@@ -163,12 +168,12 @@ class StoreRewriting:
         family, sizes = (self.operator.id, self.store.name, rows.family), self._count_state_rows(rows)
         tally.rows[family] += int(sizes.sum())
         tally.dropped[family] += int(sizes[dropped].sum())
-        if self.reshaping is not None and rows.family is None:
-            return places, self.reshaping.reshape(rows, columns, self.store, sources)
         if rows.family is not None:
             stored = stored_rows.renumber_family(rows, families.numbers[rows.family])
+        elif self.reshaping is not None:
+            return places, self.reshaping.reshape(rows, columns, self.store, sources)
         else:
-            stored = stored_rows.convert_rows(rows, self._find_form(rows), self.old.provider, self.state.provider)
+            stored = stored_rows.convert_rows(rows, form(), self.old.provider, self.state.provider)
         if self.reshaping is not None and rows.family is not None:
             old_keys = partial(self._decode_keys, rows)
             reshaped = self.reshaping.reshape_family(rows.family, stored, self.delimiter, columns, old_keys)
@@ -242,7 +247,7 @@ class StateRewriting(StateWriting):
 
     old: tuple[tuple[ChosenState, Form], ...]  # each old checkpoint, and how it keeps state
     state: NewState
-    keys: tuple[filtering.Key, ...] = ()  # that are left out
+    keys: tuple[Key, ...] = ()  # that are left out
     where: str | tuple[str, ...] | None = None  # which are kept; several: of all new checkpoints, this one first
     reshapings: Mapping[tuple[int, str], ColumnReshaping | None] | None = None  # of these stores; None: all stay
     combining: Mapping[tuple[int, str], ColumnReshaping] = field(default_factory=dict)
@@ -395,3 +400,51 @@ def rewrite_state(
         more = ", ..." if refused.count > len(refused.names) else ""
         parts = {"rows": plural(refused.count, "row"), "names": one_line(", ".join(refused.names) + more)}
         raise CannotRewrite.of("{rows} of {why}: {names}", why=why, **parts)
+
+
+def make_evolved_state(
+    checkpoint: Checkpoint, plan: StatePlan, made: Placing, options: Mapping[str, str], new: NewCheckpoint
+) -> dict[str, int]:
+    """Make the state files of a changed query that the old checkpoint lacks, and return their bytes by path.
+
+    Those of new operators have no rows, others have their rows in other columns. Raises CkptError.
+    ``options`` are for the file system of the checkpoint.
+    """
+    made.begin(f"{OFFSETS}/{checkpoint.offsets.latest}")
+    sizes: dict[str, int] = {}
+    for files in chain(_make_empty(checkpoint, plan), _make_rows(plan, made, options, new)):
+        made.take(files)
+        sizes |= {path: made.sizes[path] for path in files}
+    return sizes
+
+
+def _make_empty(checkpoint: Checkpoint, plan: StatePlan) -> Iterator[Mapping[str, bytes | int]]:
+    """Make the files of operators that have seen no row."""
+    context, batch = context_of(checkpoint.offsets, checkpoint.commits), checkpoint.commits.latest
+    nothing = stored_rows.make_stored([], []), stored_rows.Families()
+    for operator in plan.empty:
+        assert context.shuffle_partitions is not None
+        assert batch is not None
+        state = NewState(context.provider, context.shuffle_partitions, batch, plan.ids, read_file_form(context))
+        for store in operator.stores:
+            for partition in range(count_partitions(operator, store, state.partitions)):
+                yield state.make_files(operator, store, partition, *nothing)
+
+
+def _make_rows(
+    plan: StatePlan, made: Placing, options: Mapping[str, str], new: NewCheckpoint
+) -> Iterator[Mapping[str, bytes | int]]:
+    """Make the files of stores whose rows get other columns; of one that a task has written, give its bytes."""
+    if plan.rows is None or plan.form is None:
+        return
+    chosen, form = replace(plan.rows, options=options), plan.form
+    ids = {old: plan.ids[new] for old, new in plan.numbers.items() if new in plan.ids}
+    file_form = read_file_form(context_of_chosen(chosen))
+    state = NewState(form.provider, form.partitions, chosen.moment.batch, ids, file_form, numbers=plan.numbers)
+    reshapings = {
+        store: None if columns is None else ColumnReshaping(columns, form.provider)
+        for store, columns in plan.columns.items()
+    }
+    into = made.storage.uri, dict(made.options), new.tasks_write
+    work = StateRewriting(*into, ((chosen, form),), state, reshapings=reshapings)
+    yield from (outcome.files for outcome in work.run(new.engine, new.jobs) if outcome.files is not None)

@@ -154,9 +154,8 @@ def find_shared(parts: Sequence[Stored]) -> pa.LargeBinaryArray:
     groups = [part.keys if part.groups is None else part.groups for part in parts if len(part)]
     if len(groups) < 2:
         return array_of([])
-    table = pa.table({"group": _join_arrays([pc.unique(array) for array in groups])})
-    counted = table.group_by("group", use_threads=False).aggregate([("group", "count")])
-    shared = counted.filter(pc.field("group_count") > 1)["group"].combine_chunks()
+    values, counts = pc.value_counts(_join_arrays([pc.unique(array) for array in groups])).flatten()
+    shared = values.filter(pc.greater(counts, 1))
     return shared.take(pc.array_sort_indices(shared))
 
 
@@ -253,10 +252,6 @@ class HdfsRows:
         """Decode the keys. Raises Undecodable."""
         return structs_of(form.key, self.keys, "key")
 
-    def decode_values(self, kind: Json) -> pa.StructArray:
-        """Decode the values. Raises Undecodable."""
-        return structs_of(kind, self.values, "value")
-
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Decode keys and values. Raises Undecodable."""
         return decode_rows(partition, layout, self.keys, self.values)
@@ -283,9 +278,10 @@ class RocksDBRows:
         decode = key_columns if avro and self.family is not None else None
         return keys_of(form.key, form.encoder, self._strip_families(), decode)
 
-    def decode_values(self, kind: Json) -> pa.StructArray:
-        """Decode the values. Raises Undecodable."""
-        return structs_of(kind, rows_of([value for _, value in self.pairs]), "value")
+    @property
+    def values(self) -> Rows:
+        """The values. Raises Undecodable."""
+        return rows_of([value for _, value in self.pairs])
 
     def decode_entries(self, layout: UnitLayout, partition: int) -> Entries:
         """Decode keys and values. Raises Undecodable."""

@@ -263,9 +263,8 @@ def _join_offsets(
         own = [in_order(log)[was] for log, was in each_log if log is not None]
         texts = [line.text for line in own if line.text is not None]
         if len(texts) > 1:  # by topic
-            texts = [
-                _encode({topic: of for line in own if isinstance(line.value, dict) for topic, of in line.value.items()})
-            ]
+            ends = {topic: of for line in own if isinstance(line.value, dict) for topic, of in line.value.items()}
+            texts = [json.dumps(ends, separators=(",", ":"), ensure_ascii=False)]
         lines.append(SourceOffset(name, next(iter(texts), None), None))
     metadata = [log.metadata for log in newest if log.metadata is not None]
     times = [each.timestamp_ms for each in metadata]
@@ -275,10 +274,6 @@ def _join_offsets(
         metadata=replace(metadata[0], watermark_ms=late, timestamp_ms=max(times), providers={}, text=None),
         sources=tuple(lines),
     )
-
-
-def _encode(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _arrange(

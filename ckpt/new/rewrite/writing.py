@@ -21,11 +21,13 @@ from ckpt.checkpoint.sources.registry import SourceRange, source_ranges
 from ckpt.checkpoint.state.folders import STATE, sort_numbers
 from ckpt.checkpoint.state.rewritable import count_partitions
 from ckpt.errors import NotFound, StorageError
+from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.metadata import build_metadata
+from ckpt.formats.offsets import format_offset_log, parse_offset_log, record_settings
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY, format_state_schema
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES
 from ckpt.inspection.inspection import Inspection
-from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store
+from ckpt.model import ColumnFamily, Json, Operator, Provider, StateFileKind, Store, Unreadable
 from ckpt.new.book import BOOK
 from ckpt.new.copy.selection import Selection, has_run_since, is_undescribed
 from ckpt.new.placing import Placing, Watcher, open_new
@@ -34,7 +36,6 @@ from ckpt.new.rewrite.plan import (
     PlannedRewrite,
     PlannedState,
     Rewrite,
-    RewrittenUnit,
     list_settings,
     list_starting,
 )
@@ -68,10 +69,18 @@ class SmallFiles:
         if folder == OFFSETS:
             recorded = list_settings(self.rewrite.new)
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
-            return _change_settings(path, data, recorded)
+            log = parse_offset_log(path, data)
+            if isinstance(log, Unreadable) or log.metadata is None:
+                raise CannotRewrite(f"{path} records no settings, as Spark has done since 2.2")
+            return format_offset_log(record_settings(log, recorded))
         if folder == COMMITS:
-            ids = self.ids if int(name) == self.rewrite.batch else {}
-            return _change_state_ids(path, data, ids if self.ids else None)
+            commit = parse_commit_log(path, data)
+            if isinstance(commit, Unreadable):
+                raise CannotRewrite(f"{path} is not the JSON that Spark writes")
+            own = self.ids if int(name) == self.rewrite.batch else {}
+            ids = {operator: tuple(map(tuple, partitions)) for operator, partitions in own.items()}
+            version = max(commit.version, 2) if self.ids else 1 if commit.version == 2 else commit.version
+            return format_commit_log(replace(commit, version=version, state_unique_ids=ids if self.ids else None))
         if "_metadata" in folder and name != "schema":
             return _change_partitions(path, data, self.rewrite.new.partitions)
         if path == METADATA and self.rewrite.new_id:
@@ -116,55 +125,20 @@ class SmallFiles:
         }
 
 
-def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> bytes:
-    """A file of the offset log (``OffsetSeqLog``) with other recorded settings."""
-    lines = data.split(b"\n")
-    metadata = _parse_object(path, lines[1] if len(lines) > 1 else b"")
-    conf = metadata.get("conf")
-    if not isinstance(conf, dict):
-        raise CannotRewrite(f"{path} records no settings, as Spark has done since 2.2")
-    metadata["conf"] = {**conf, **recorded}
-    lines[1] = _encode_json(metadata)
-    return b"\n".join(lines)
-
-
-def _change_state_ids(path: str, data: bytes, ids: Mapping[int, Sequence[Sequence[str]]] | None) -> bytes:
-    """A file of the commit log (``CommitLog``) that names these state files: [partition][store] of each operator.
-
-    None: state store checkpoint format 1, which names none.
-    """
-    version, _, text = data.partition(b"\n")
-    metadata = _parse_object(path, text)
-    metadata.pop("stateUniqueIds", None)
-    if ids is not None:
-        metadata["stateUniqueIds"] = {str(operator): [list(names) for names in of] for operator, of in ids.items()}
-        return b"v2\n" + _encode_json(metadata)
-    return (b"v1" if version == b"v2" else version) + b"\n" + _encode_json(metadata)
-
-
 def _change_partitions(path: str, data: bytes, partitions: int) -> bytes:
     """Operator metadata (``OperatorStateMetadata``) with another number of partitions."""
     version, _, text = data.partition(b"\n")
-    metadata = _parse_object(path, text)
+    try:
+        metadata: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise CannotRewrite(f"{path} is not the JSON that Spark writes")
     stores = metadata.get("stateStoreInfo")
     for store in stores if isinstance(stores, list) else ():
         if isinstance(store, dict):
             store["numPartitions"] = partitions
-    return version + b"\n" + _encode_json(metadata)
-
-
-def _parse_object(path: str, text: bytes) -> dict[str, Json]:
-    try:
-        record: Json = json.loads(text)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        raise CannotRewrite(f"{path} is not the JSON that Spark writes")
-    return record
-
-
-def _encode_json(value: Json) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return version + b"\n" + json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,14 +228,13 @@ def make_new(
     plan: PlannedRewrite,
     placing: Placing,
     fill: Callable[[NewState], Iterator[Mapping[str, bytes | int]]],
-    count_rows: Callable[[], Iterable[RewrittenUnit]],
     watcher: Watcher | None,
 ) -> Rewrite:
     """Write a new checkpoint, and read it again. Raises CkptError, after which ``placing`` is to remove it.
 
     It is written in the order in which no crash leaves what a start takes for complete.
     ``fill`` makes the files of each store in each partition, in any order; of one that is written already its bytes'
-    number. ``count_rows`` counts rows of each unit, once they are written.
+    number.
     """
     chosen, _, rewrite = plan
     small, new = SmallFiles(*plan), rewrite.new
@@ -290,9 +263,8 @@ def make_new(
     for each in (chosen,) if rewrite.union is None else rewrite.union.chosen:
         if has_run_since(each.checkpoint, each.storage):  # a sink has batches that the new one would run again
             raise StorageError(BOOK.text("rewrite_running", uri=each.checkpoint.uri))
-    units, sizes = tuple(count_rows()), placing.sizes.values()
-    starts_with = list_starting(made)
-    return replace(rewrite, units=units, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
+    starts_with, sizes = list_starting(made), placing.sizes.values()
+    return replace(rewrite, starts_with=starts_with, written=True, files=len(sizes), bytes=sum(sizes))
 
 
 def _continues(rewrite: Rewrite, made: Inspection) -> bool:

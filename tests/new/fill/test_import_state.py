@@ -329,7 +329,7 @@ _READ = """
 import os, sys
 from ckpt.new.fill.export_folder import open_export
 export = open_export(sys.argv[1], {})
-(label,) = export.labels
+(label,) = export.units
 threads = len(os.listdir("/proc/self/task"))
 for path in export.list_files(label):
     export.read_file(label, path)

@@ -303,3 +303,18 @@ def test_a_key_in_a_partition_that_is_not_its_own_is_not_taken_along(
     with pytest.raises(ckpt.CkptError, match=r"state/0/1 .* keys are in partitions where Spark does not look for them"):
         ckpt.rewrite(str(damaged), str(tmp_path / "new"), partitions=3)
     assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]
+
+
+def test_commits_keep_the_names_of_sinks(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Version 3 of the commit log has them, in both formats of state store checkpoints."""
+    old, sinks = copy_of("aggregation-changelog-4.2"), {"ledger": {"sinkName": "ledger", "commitOffset": "-"}}
+    sinks["ledger"] |= {"providerName": "noop", "apiVersion": "DSv2"}
+    for file in (old / "commits").glob("[0-9]*"):
+        file.write_text(f"v3\n{json.dumps({'nextBatchWatermarkMs': 0, 'sinkMetadataMap': sinks})}")
+        (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    for version in (1, 2):
+        made = ckpt.rewrite(str(old), str(tmp_path / f"{version}"), format_version=version, accept_fewer_versions=True)
+        commit = ckpt.open_checkpoint(str(tmp_path / f"{version}")).commits.readable(made.batch)
+        assert commit is not None
+        assert (commit.version, [sink.name for sink in commit.sinks]) == (3, ["ledger"])
+        assert bool(commit.state_unique_ids) is (version == 2)
