@@ -17,7 +17,7 @@ from ckpt.formats.statefiles import version_of
 from tests.live.sink.stateful import BATCHES, NUMBERS, Numbers
 from tests.support.places import SAMPLES
 from tests.support.remedies import NOW, remove
-from tests.support.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES, own_session
 
 SAMPLES_WITH_STATE = (
     "aggregation-hdfs-3.5",
@@ -151,9 +151,7 @@ class Written:
     """Numbers without duplicates, a file of them in each batch, into a function of foreachBatch that adds rows."""
 
     def __init__(self, spark: Any, folder: Path, store: str, partitions: int = 2) -> None:
-        self._spark, self._in = spark.newSession(), folder / "in"
-        for key, value in {**STATE_STORES[store], "spark.sql.shuffle.partitions": str(partitions)}.items():
-            self._spark.conf.set(key, value)
+        self._spark, self._in = own_session(spark, STATE_STORES[store], partitions), folder / "in"
         self.rows: Counter[int] = Counter()
         self._in.mkdir()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.changes.applying import facts
+from tests.changes.applying import look_at
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import EACH_SAMPLE, ROOT, SAMPLES
@@ -27,11 +27,9 @@ def logged(sample: str, batch: int) -> list[Any]:
 
 @pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, ckpt: Ckpt) -> None:
-    before = facts(SAMPLES / sample)
-    run = ckpt("offsets", "show", f"sample_checkpoints/{sample}", "-o", "json")
+    run = look_at(sample, ckpt, "offsets show")
     told = run.json()
 
-    assert contract.disagreements(told, "offsets show") == []
     assert run.exit_code == (3 if told["refused"] else 0)
     assert bool(told["sources"]) == (told["refused"] is None)
     if told["sources"]:
@@ -39,8 +37,6 @@ def test_every_sample_is_told_as_published_and_left_alone(sample: str, ckpt: Ckp
         assert sorted(map(json.dumps, lines)) == sorted(json.dumps(one["to"]) for one in told["sources"])
         for one in told["sources"]:
             assert bool(one["reader_option"]) != bool(one["no_option"])
-    assert ckpt("offsets", "show", f"sample_checkpoints/{sample}").exit_code == run.exit_code
-    assert facts(SAMPLES / sample) == before
 
 
 def test_every_published_key_is_used(ckpt: Ckpt) -> None:

@@ -15,6 +15,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
 from tests.support.places import ROOT, SAMPLES
 from tests.support.spark.damage import DAMAGED
+from tests.support.spark.queries import drain
 
 pytestmark = pytest.mark.spark
 
@@ -85,8 +86,7 @@ def test_names_that_repeat_hold_their_own_values(spark: Any, tmp_path: Any) -> N
     source = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).option("numPartitions", 1).load()
     grouped = source.withColumn("a key, with (odd) letters", F.col("value") % 3).groupBy("a key, with (odd) letters")
     sums = grouped.agg(F.sum("value"), F.sum(F.col("value") * 100), F.collect_list("value"), F.max(F.struct("value")))
-    writer = sums.writeStream.outputMode("update").format("noop").option("checkpointLocation", str(tmp_path / "ck"))
-    writer.trigger(availableNow=True).start().awaitTermination()
+    drain(sums, tmp_path / "ck", "update", "noop")
 
     frame = ckpt.read_state(str(tmp_path / "ck"), session=spark)
 
