@@ -3,7 +3,6 @@
 Every answer of the two queries together is held against the answers of the control: none missing, none twice.
 """
 
-import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.migrate.continuity import split
-from tests.migrate.continuity_all import RECORD
 from tests.migrate.continuity_cases import EVERY, SOME, Outcome, expected, run
 from tests.migrate.continuity_input import STOP
+from tests.support.spark.recording import read
 
 real = [  # marks of the tests that start something
     pytest.mark.spark,
@@ -55,7 +54,7 @@ def test_the_new_query_goes_on_as_if_nothing_had_happened(case: str, outcomes: d
 
 
 def test_the_recorded_run_of_every_case_lost_nothing_and_doubled_nothing() -> None:
-    recorded = json.loads(RECORD.read_text())
+    recorded = read("continuity")
     assert sorted(recorded) == sorted(EVERY)
     for case, one in recorded.items():
         assert (one["lost"], one["surplus"], one["rows"]) == ([], [], expected(split(case)[0])), case

@@ -211,7 +211,6 @@ EACH: dict[str, int] = {
     "state/export/test_initial.py::test_what_is_written_is_read_back_equal": 2,
     "state/export/test_initial.py::test_rows_of_a_join_in_their_order": 2,
     "state/export/test_initial.py::test_one_shuffle_where_keys_are_brought_together_and_none_elsewhere": 3,
-    "state/export/test_samples.py::test_counts_are_those_that_inspect_reports": 4,
     "state/export/test_samples.py::test_changes_add_up_to_the_state": 2,
     "state/export/test_samples.py::test_raw_is_what_spark_gives": 2,
     "state/native/test_live.py::test_queries_made_to_be_difficult": 2,

@@ -245,12 +245,18 @@ def test_into_noop_its_rows_would_be_lost(spark: Any, tmp_path: Path) -> None:
     assert (len(query.rows), query.rows.total()) == (20, 20), "ten numbers are in no sink, and never will be"
 
 
-@pytest.mark.spark
-def test_of_a_file_sink_with_older_batches_the_first_step_is_the_sink(spark: Any, tmp_path: Path) -> None:
-    query, place = Numbers(spark, tmp_path), tmp_path / "query"
+def run_numbers(spark: Any, folder: Path) -> tuple[Numbers, Path]:
+    """Run all batches of a query into a file sink; the query, and the folder with its checkpoint and its sink."""
+    query, place = Numbers(spark, folder), folder / "query"
     for batch in range(BATCHES):
         query.add(batch)
     assert query.start(place) == ""
+    return query, place
+
+
+@pytest.mark.spark
+def test_of_a_file_sink_with_older_batches_the_first_step_is_the_sink(spark: Any, tmp_path: Path) -> None:
+    query, place = run_numbers(spark, tmp_path)
     shutil.rmtree(place / "checkpoint")
     assert query.start(place) == "", "it passes every batch over"
 
@@ -267,10 +273,7 @@ def test_of_a_file_sink_with_older_batches_the_first_step_is_the_sink(spark: Any
 
 @pytest.mark.spark
 def test_of_a_file_sink_that_has_the_batch_one_start_into_noop_comes_first(spark: Any, tmp_path: Path) -> None:
-    query, place = Numbers(spark, tmp_path), tmp_path / "query"
-    for batch in range(BATCHES):
-        query.add(batch)
-    assert query.start(place) == ""
+    query, place = run_numbers(spark, tmp_path)
     lose(place / "checkpoint" / "state", BATCHES)  # looks as if it had not been computed
     query.add(BATCHES)
 

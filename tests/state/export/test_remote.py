@@ -12,8 +12,8 @@ from ckpt.storage import open_storage
 from tests.conftest import Ckpt, CopyOf, Run
 from tests.state.export.runs import run_all
 from tests.state.export.test_cluster import content, manifests
-from tests.state.export.test_writing import spoil
 from tests.support.places import ROOT
+from tests.support.remedies import spoil
 from tests.support.services.fixtures import or_skip
 from tests.support.services.hdfs import HdfsCluster
 from tests.support.services.s3 import S3Server, s3a_jars
