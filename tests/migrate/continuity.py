@@ -149,6 +149,8 @@ def recorded(spark: SparkSession, folder: Path) -> dict[str, Any]:
             answers = {"old": case.old.total(), "new": case.new.total(), "control": case.control.total()}
             rows = {"rows": case.rows(), "answers": answers, "lost": case.lost, "surplus": case.surplus}
             ended[case.case] = {**rows, "batches": case.batches}
+            newest = max(case.batches["old"]["offsets"])
+            assert case.state_version == newest + 1, "of a batch that was killed too, which is not to be taken"
     return {case: ended[case] for case in EVERY}
 
 

@@ -19,8 +19,6 @@ from tests.support.services.process import kill_when_ready
 
 EVERY = ["-".join(case) for case in product(KINDS, SOURCES, STOPS)]
 """The full product, which is recorded."""
-SOME = ["counts-kafka-killed", "event-time-files-killed"]
-"""Two of them, with and without timers; clean stops and Delta are the simpler ones, and recorded."""
 
 
 @dataclass(frozen=True)

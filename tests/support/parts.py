@@ -75,13 +75,6 @@ EACH: dict[str, int] = {
     "new/copy/test_move.py::test_a_query_counts_on_wherever_it_is_moved": 0,
     # Its commands are those of new/evolve/test_live.py, on another query.
     "new/evolve/test_runbook.py::*": 0,
-    # Jars that are there are those of the clusters and of S3; the export writes to S3 as to HDFS.
-    "state/export/test_packages.py::test_jars_that_are_here_are_taken": 0,
-    "state/export/test_remote.py::test_hdfs": 0,
-    # Recorded with the same code; generated code runs in test_transform.py and test_aggregates.py, a hand-over in
-    # handoff/test_continuity.py, and repairs in changes/fixes/async_gap/oracle/test_repairs_live.py.
-    "migrate/test_continuity.py::test_the_new_query_goes_on_as_if_nothing_had_happened": 0,
-    "changes/oracle/test_repaired.py::test_it_continues_as_a_query_that_never_broke": 0,
     # Databases show the rest (live/sink/test_code.py).
     "live/sink/test_kafka_rows.py::*": 3,
     # Files are written and removed by the same code for every command; others are on the other storages.
