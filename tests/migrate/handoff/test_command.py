@@ -34,18 +34,6 @@ def test_every_sample_is_told_as_published_and_left_alone(sample: str, ckpt: Ckp
     assert told["exact"] == (not told["refused"] and not told["doubts"])
 
 
-def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf) -> None:
-    seen: set[str] = set()
-    for sample in ("file-source-4.2", "kafka-4.2", "aggregation-killed-hdfs-4.0"):
-        seen |= contract.keys_in(document(ckpt, f"sample_checkpoints/{sample}"))
-    unused = {
-        key
-        for key in contract.shapes("handoff").keys() - seen
-        if not key.startswith(("checkpoint.", "sources[].live."))  # no source is asked
-    }
-    assert unused == set()
-
-
 def test_kafka_every_partition(ckpt: Ckpt) -> None:
     told = document(ckpt, "sample_checkpoints/kafka-4.2")
     (source,) = told["sources"]

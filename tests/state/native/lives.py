@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ckpt.state.native.history import StateHistory
 from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 Event = tuple[int, str, str | None]
@@ -79,6 +80,18 @@ def run(spark: Any, life: Life, script: Path, checkpoint: Path) -> Path:
 
     drain(life.build(read), checkpoint, life.mode, "noop")
     return checkpoint
+
+
+def follow(history: StateHistory, batch: int) -> list[str]:
+    """The rows of a key after a batch, by the events up to it."""
+    there = list(history.first_rows)
+    for event in history.events:
+        if event.batch <= batch:
+            if event.before is not None:
+                there.remove({**event.key, **event.before})
+            if event.after is not None:
+                there.append({**event.key, **event.after})
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in there)
 
 
 def _timed(read: Any) -> Any:
