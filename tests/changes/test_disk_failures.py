@@ -157,30 +157,32 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
-def fill(disk: Path, leave: int) -> None:
-    """Leave some bytes on a disk."""
+def fill(disk: Path) -> None:
+    """Leave no byte free on a disk."""
     free = os.statvfs(disk)
-    (disk / "filler").write_bytes(b"x" * (free.f_bavail * free.f_frsize - leave))
+    (disk / "filler").write_bytes(b"x" * (free.f_bavail * free.f_frsize))
+
+
+def refuse(ckpt: Ckpt, checkpoint: Path, *words: object, top: Path | None = None) -> str:
+    """Why it is not repaired; nothing of the checkpoint, or below another folder, is changed."""
+    before = facts(top or checkpoint)
+    reason = refused(ckpt("repair-async", checkpoint, *words, "-o", "json"))
+    assert facts(top or checkpoint) == before
+    return reason
 
 
 @as_root
 def test_a_full_disk_for_the_backup(ckpt: Ckpt, copy_of: CopyOf, small_disk: Path) -> None:
     checkpoint = copy_of(GAP, {"op": "delete", "path": "commits/31"}, {"op": "write", "path": "offsets/30", "text": ""})
-    before = facts(checkpoint)
-    fill(small_disk, 0)
-    run = ckpt("repair-async", checkpoint, *NOW, "--backup", small_disk / "backup", "-o", "json")
-    assert "disk is full" in refused(run)
-    assert facts(checkpoint) == before
+    fill(small_disk)
+    assert "disk is full" in refuse(ckpt, checkpoint, *NOW, "--backup", small_disk / "backup")
 
 
 @as_root
 def test_a_full_disk_for_the_checkpoint(ckpt: Ckpt, small_disk: Path, tmp_path: Path) -> None:
     checkpoint = Gap((0, 5, 9), (0, 5, 9), checksums=True).build(small_disk / "checkpoint")
-    before = facts(checkpoint)
-    fill(small_disk, 0)
-    run = ckpt("repair-async", checkpoint, *NOW, "--backup", tmp_path / "backup", "-o", "json")
-    assert "disk is full" in refused(run)
-    assert facts(checkpoint) == before
+    fill(small_disk)
+    assert "disk is full" in refuse(ckpt, checkpoint, *NOW, "--backup", tmp_path / "backup")
 
 
 @as_root
@@ -314,27 +316,20 @@ def test_a_file_that_is_a_link_is_not_written_through(target: str, ckpt: Ckpt, c
     if target == "there":
         (checkpoint / target).write_bytes(b"precious")
     (checkpoint / "offsets" / "30").symlink_to(checkpoint / target)
-    before = facts(tmp_path)
-    run = ckpt("repair-async", checkpoint, "--strategy", "fill", *NOW, "--backup", f"{tmp_path}-b", "-o", "json")
     expected = "offsets/30 is a symbolic link" if target == "there" else "offsets/30 is not a file"
-    assert expected in refused(run)
-    assert facts(tmp_path) == before
+    words = ("--strategy", "fill", *NOW, "--backup", f"{tmp_path}-b")
+    assert expected in refuse(ckpt, checkpoint, *words, top=tmp_path)
 
 
 def test_a_folder_where_the_missing_file_belongs(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(GAP, {"op": "mkdir", "path": "offsets/30"})
-    run = ckpt("repair-async", checkpoint, "--strategy", "fill", "-o", "json")
-    assert "offsets/30 is not a file" in refused(run)
+    assert "offsets/30 is not a file" in refuse(ckpt, checkpoint, "--strategy", "fill")
 
 
 def test_a_backup_that_exists_is_not_used(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
-    checkpoint = copy_of(GAP)
-    before = facts(tmp_path)
-    (tmp_path / "backup").mkdir()
-    run = ckpt("repair-async", checkpoint, *NOW, "--backup", tmp_path / "backup", "-o", "json")
-    assert "already exists" in refused(run)
-    (tmp_path / "backup").rmdir()
-    assert facts(tmp_path) == before
+    checkpoint, backup = copy_of(GAP), tmp_path / "backup"
+    backup.mkdir()
+    assert "already exists" in refuse(ckpt, checkpoint, *NOW, "--backup", backup, top=tmp_path)
 
 
 def test_a_backup_is_for_its_owner_only(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:

@@ -115,46 +115,31 @@ def test_a_query_that_starts_between_the_plan_and_its_apply(change: str, changed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unfinished", [False, True], ids=["offsets", "a file that no start looks at"])
+@pytest.mark.parametrize("moment", ["offsets", "a file that no start looks at", "of an undo"])
 @pytest.mark.parametrize("change", EVERY)
-def test_a_query_that_writes_at_any_moment_of_a_change(change: str, unfinished: bool, tmp_path: Path) -> None:
-    """It is noticed, and all but what they wrote is taken back."""
+def test_a_query_that_writes_at_any_moment(change: str, moment: str, tmp_path: Path) -> None:
+    """It is noticed, and all but what they wrote is as it was before the change."""
     first, plan = first_of(change, tmp_path)
-    theirs, before = "commits/.9.tmp" if unfinished else next_batch(first), facts(first)
+    theirs = "commits/.9.tmp" if moment.startswith("a file") else next_batch(first)
+    before, undoing, backup = facts(first), moment == "of an undo", tmp_path / "backup"
+    assert not undoing or apply(plan, first, backup).applied
     for at in itertools.count(1):
         checkpoint = copied(first, tmp_path / f"changed {at}")
-        storage, backup = open_storage(str(checkpoint)), open_writer(str(tmp_path / f"backup {at}"))
-        writer = Interrupted(checkpoint, at, partial((checkpoint / theirs).write_bytes, THEIRS))
-        receipt = apply_plan(plan, storage, writer, backup, 0)
-        if not writer.done:
-            break
-        assert not receipt.applied
-        assert theirs in str(receipt.problem)
-        assert without(theirs, facts(checkpoint)) == before
-    assert receipt.applied
-    assert at > len(plan.steps)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("change", EVERY)
-def test_a_query_that_writes_at_any_moment_of_an_undo(change: str, tmp_path: Path) -> None:
-    first, plan = first_of(change, tmp_path)
-    theirs, before = next_batch(first), facts(first)
-    assert apply(plan, first, tmp_path / "backup").applied
-    backup = open_storage(str(tmp_path / "backup"))
-    for at in itertools.count(1):
-        checkpoint = copied(first, tmp_path / f"undone {at}")
         storage = open_storage(str(checkpoint))
         writer = Interrupted(checkpoint, at, partial((checkpoint / theirs).write_bytes, THEIRS))
-        seen, query_id = storage.list_tree(), plan.inspection.checkpoint.query_id
-        receipt = undo(storage, writer, backup, query_id, seen, 0)
+        if undoing:
+            query_id = plan.inspection.checkpoint.query_id
+            receipt = undo(storage, writer, open_storage(str(backup)), query_id, storage.list_tree(), 0)
+        else:
+            receipt = apply_plan(plan, storage, writer, open_writer(str(tmp_path / f"backup {at}")), 0)
+        done = receipt.undone if undoing else receipt.applied
         if not writer.done:
             break
-        assert not receipt.undone
+        assert not done
         assert theirs in str(receipt.problem)
         assert without(theirs, facts(checkpoint)) == before
-    assert receipt.undone
-    assert facts(checkpoint) == before
+    assert done
+    assert facts(checkpoint) == before or not undoing
     assert at > len(plan.steps)
 
 

@@ -58,6 +58,29 @@ def test_every_published_key_is_used() -> None:
     assert {key for key in contract.shapes().keys() - seen if not key.startswith(asked)} == set()
 
 
+@pytest.mark.parametrize(
+    ("command", "asked", "elsewhere"),
+    [
+        ("offsets show", ("kafka-4.2", "stateless-killed-3.5"), ()),
+        (
+            "migrate changelog",
+            ("aggregation-killed-changelog-4.3 --to off",),
+            ("state_compared.",),
+        ),  # test_changelog.py
+        ("migrate provider", ("aggregation-hdfs-4.2 --to rocksdb", "join-v3-changelog-4.2 --to hdfs"), ()),
+        ("migrate transform-with-state", ("tws-rocksdb-4.2 --to none --plan",), ()),
+        ("handoff", ("file-source-4.2", "kafka-4.2", "aggregation-killed-hdfs-4.0"), ("sources[].live.",)),  # not asked
+    ],
+)
+def test_every_published_key_of_a_command_is_used(
+    command: str, asked: tuple[str, ...], elsewhere: tuple[str, ...], ckpt: Ckpt
+) -> None:
+    words = [f"{command} sample_checkpoints/{sample} -o json".split() for sample in asked]
+    seen = {key for each in words for key in contract.keys_in(ckpt(*each).json())}
+    unused = contract.shapes(command).keys() - seen
+    assert {key for key in unused if not key.startswith(("checkpoint.", *elsewhere))} == set()
+
+
 def test_the_checker_sees_what_differs(ckpt: Ckpt) -> None:
     document = ckpt("inspect", "sample_checkpoints/join-hdfs-3.5", "-o", "json").json()
     del document["latest"]["conf"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.applying import after_next
 from tests.conftest import Ckpt, CopyOf
 from tests.laws.next_obeyed import End, act, announced_rows, failing, found_rows, look, obey, unsafe
 from tests.support.places import ROOT, SAMPLES

@@ -11,6 +11,8 @@ from ckpt.formats.commits import format_commit_log, parse_commit_log
 from ckpt.formats.metadata import parse_metadata
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
+from ckpt.formats.operators import parse_operator_metadata
+from ckpt.formats.schemas import parse_state_schema
 from ckpt.formats.sidecars import parse_hadoop_sidecar, parse_spark_sidecar
 from ckpt.formats.sourcelogs import parse_kafka_start, parse_sink_log, parse_source_log
 from ckpt.model import CommitLog, OffsetLog, Unreadable
@@ -20,6 +22,8 @@ pytestmark = pytest.mark.slow
 
 PARSERS = [
     parse_metadata,
+    parse_operator_metadata,
+    parse_state_schema,
     parse_offset_log,
     parse_commit_log,
     parse_source_log,
@@ -28,6 +32,8 @@ PARSERS = [
     parse_hadoop_sidecar,
     parse_spark_sidecar,
 ]
+BEGINNINGS = [b"v1\n", b"v2\n", b"v3\n{", b"crc\0", b"\0v1\n", *(b"\0\2v%d" % n for n in (1, 2, 3)), b"\0\2v3\0\0\0\1"]
+TEXTS = st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
 WHOLE = [raw for cases in KINDS.values() for raw in cases.values()]
 HOSTILE = {
     "deep list": b"v1\n" + b"[" * 100_000,
@@ -91,11 +97,9 @@ def test_random_bytes(parse, raw):
 
 
 @pytest.mark.slow
-@given(
-    st.sampled_from(PARSERS), st.sampled_from([b"v1\n", b"v2\n", b"v3\n{", b"crc\0", b"\0v1\n"]), st.text(max_size=200)
-)
-def test_random_text_behind_a_good_beginning(parse, start, text):
-    check(parse("some/path", start + text.encode("utf-8", "surrogatepass")))
+@given(st.sampled_from(PARSERS), st.sampled_from(BEGINNINGS), TEXTS | st.binary(max_size=200))
+def test_random_bytes_behind_a_good_beginning(parse, start, raw):
+    check(parse("some/path", start + raw))
 
 
 @settings(max_examples=400)

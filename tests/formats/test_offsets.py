@@ -30,15 +30,6 @@ def test_version_1():
     )
 
 
-def test_version_2_names_its_sources_in_any_order():
-    log = parsed(
-        f'v2\n{METADATA[:-1]},"sourceMetadataInfo":{{"b":{{"sourceId":"b","providerName":"p","apiVersion":"v1"}}}}}}\nb:1\na:-'
-    )
-    assert log.metadata is not None
-    assert log.metadata.providers == {"b": "p"}
-    assert log.sources == (SourceOffset("b", "1", 1), SourceOffset("a", None, None))
-
-
 def test_a_source_line_that_is_not_json_is_kept_and_told():
     for text in ("hello", "", "{", "007"):
         log = parsed(f"v1\n{METADATA}\n1\n{text}\n2")
@@ -68,10 +59,6 @@ def test_continuous_processing_writes_no_metadata():
     assert is_continuous(parsed("v1\n\n")) is None
     assert is_continuous(parsed("v1\n\n1\n2")) is None
     assert is_continuous(parsed("v1\n\n-")) is None
-
-
-def test_no_metadata_comes_back_as_an_empty_line():
-    assert format_offset_log(parsed("v1\n\n42")) == b"v1\n\n42"
 
 
 def test_faults():

@@ -95,11 +95,6 @@ json_values = st.recursive(
 )
 
 
-@given(st.binary(max_size=60), st.sampled_from([b"", b"v1\n", b"v2\n"]))
-def test_no_bytes_raise(data, before) -> None:
-    parse_operator_metadata("m", before + data)
-
-
 @given(json_values, json_values, json_values)
 def test_no_shape_raises(info, stores, properties) -> None:
     parse("v2", {"operatorInfo": info, "stateStoreInfo": stores, "operatorPropertiesJson": properties})

@@ -7,18 +7,10 @@ import pytest
 from ckpt.checkpoint.sources.kind import SourceType
 from ckpt.checkpoint.sources.registry import decode, source_type, source_views
 from ckpt.formats.commits import format_commit_log, parse_commit_log
-from ckpt.formats.metadata import parse_metadata
 from ckpt.formats.names import compactible_id, compactible_log, sort_batch_names
 from ckpt.formats.offsets import format_offset_log, is_continuous, parse_offset_log
-from ckpt.formats.sidecars import (
-    HadoopChecksums,
-    SparkChecksum,
-    build_hadoop_sidecar,
-    parse_hadoop_sidecar,
-    parse_spark_sidecar,
-)
 from ckpt.formats.sourcelogs import parse_kafka_start, parse_source_log
-from ckpt.model import CommitLog, OffsetLog, QueryMetadata, Unreadable
+from ckpt.model import CommitLog, OffsetLog, Unreadable
 from tests.support.places import GOLDENS, SAMPLES
 
 EVERY_SAMPLE = sorted(path.parent for path in SAMPLES.glob("*/metadata"))
@@ -76,44 +68,6 @@ def test_golden_commit_files_come_back_byte_for_byte():
     assert second[1] == (("unique_id5", "unique_id6"), ("unique_id7", "unique_id8"))
 
 
-@needs_golden
-@pytest.mark.parametrize("batch_id", range(4))
-def test_golden_offset_map_names_its_source(batch_id):
-    """Spark's test resources; unlike a file that Spark wrote they end with a line end."""
-    raw = (GOLDENS / "offset-map" / str(batch_id)).read_bytes()
-    log = parse_offset_log(f"offsets/{batch_id}", raw)
-    assert isinstance(log, OffsetLog)
-    assert (log.version, [(s.name, s.value) for s in log.sources]) == (2, [("0", batch_id)])
-    assert format_offset_log(log) + b"\n" == raw
-
-
-@needs_golden
-def test_golden_metadata():
-    files = list(GOLDENS.rglob("metadata"))
-    query = [path for path in files if (path.parent / "offsets").is_dir()]
-    assert len(query) > 10
-    for path in query:
-        record = parse_metadata(str(path), path.read_bytes())
-        assert isinstance(record, QueryMetadata)
-        assert len(record.query_id) == 36
-
-
-@needs_golden
-def test_golden_checksums_match():
-    sidecars = [path for path in GOLDENS.rglob(".*.crc") if path.with_name(path.name[1:-4]).is_file()]
-    assert len(sidecars) > 20
-    for path in sidecars:
-        data = path.with_name(path.name[1:-4]).read_bytes()
-        record = parse_hadoop_sidecar(str(path), path.read_bytes())
-        assert isinstance(record, HadoopChecksums)
-        assert record.match(data)
-        assert build_hadoop_sidecar(data) == path.read_bytes()
-
-
-def test_there_are_samples():
-    assert EVERY_SAMPLE
-
-
 @pytest.mark.parametrize("sample", EVERY_SAMPLE, ids=lambda path: path.name)
 def test_log_files_of_samples_come_back_byte_for_byte(sample):
     """Damaged samples too: what can be read at all comes back as it was."""
@@ -125,32 +79,6 @@ def test_log_files_of_samples_come_back_byte_for_byte(sample):
         commit = parse_commit_log(str(path), path.read_bytes())
         if isinstance(commit, CommitLog) and len(path.read_bytes()) > 3:
             assert format_commit_log(commit) == path.read_bytes()
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) bit by bit, as a signed 32-bit number."""
-    value = 0xFFFFFFFF
-    for byte in data:
-        value ^= byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-    value ^= 0xFFFFFFFF
-    return value - 2**32 if value >= 2**31 else value
-
-
-def test_spark_checksums_of_samples_are_of_the_file_beside_them():
-    sidecars = [path for path in SAMPLES.rglob("*.crc") if not path.name.startswith(".")]
-    assert sidecars
-    compared = 0
-    for path in sidecars:
-        record = parse_spark_sidecar(str(path), path.read_bytes())
-        assert isinstance(record, SparkChecksum), path
-        assert record.algorithm == "CRC32C"
-        main = path.with_name(path.name.removesuffix(".crc"))
-        if main.is_file() and main.stat().st_size == record.size < 3000:
-            assert crc32c(main.read_bytes()) == record.value
-            compared += 1
-    assert compared > 5
 
 
 @pytest.mark.parametrize("sample", ["file-source-3.5", "file-source-4.2"])

@@ -100,11 +100,6 @@ def test_what_cannot_be_read_and_what_spark_says_to_it(data, fault, says) -> Non
     assert (found.fault, found.says) == (fault, says)
 
 
-@given(st.binary(max_size=200), st.sampled_from([b"", b"\0\2v1", b"\0\2v2", b"\0\2v3", b"\0\2v3\0\0\0\1"]))
-def test_no_bytes_raise(data, before) -> None:
-    parse_state_schema("s", before + data)
-
-
 @given(st.integers(0, 400), st.integers(0, 255), st.sampled_from([v2(), v3(True), v3(False)]))
 def test_no_flipped_byte_raises(at, value, data) -> None:
     at %= len(data)

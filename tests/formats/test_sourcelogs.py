@@ -52,14 +52,6 @@ def test_kafka_start():
     assert fault(parse_kafka_start("x", b"\0v1\n" + text[:-2])) is Fault.TRUNCATED_JSON
 
 
-def test_holes_of_a_compactible_log():
-    whole = ["9.compact", *map(str, range(10, 15))]
-    assert compactible_log(whole) == CompactibleLog(14, 10, 9, ())
-    lost = compactible_log([name for name in whole if name not in ("9.compact", "12")])
-    assert (lost.missing, lost.first_missing) == (((9, 9), (12, 12)), "9.compact")
-    assert compactible_log([]) == CompactibleLog(None, 10, 0, ())
-
-
 def test_checksums_and_foreign_files_are_no_entries():
     assert compactible_log([".0.crc", "0", "README", "1.tmp"]) == CompactibleLog(0, 10, 0, ())
 
@@ -68,9 +60,3 @@ def test_the_setting_counts_until_there_are_two_compacted_files():
     assert compactible_log(["11.compact", "12"], 3).interval == 3
     assert compactible_log(["11.compact", "12"], 10).interval == 12
     assert compactible_log(["5.compact", "11.compact", "12"], 3).interval == 6
-
-
-def test_far_apart_entries_cost_nothing():
-    log = compactible_log(["1000000006.compact", "2000000000"])
-    assert log.missing[0][0] > 10**9
-    assert compactible_log(["2147483646.compact", "9000000000000000000"]).missing

@@ -25,6 +25,7 @@ from ckpt.versions import Spark
 from tests.migrate.continuity_new import imported
 from tests.migrate.transforming import run
 from tests.support.places import SAMPLES
+from tests.support.spark.queries import drain, own_session
 
 STOP, FILES = 2, 4
 SCHEMA = (
@@ -117,11 +118,7 @@ def old(spark: Any, inputs: Path, checkpoint: Path) -> dict[tuple[int, int], lis
 
     read = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(inputs))
     grouped = read.groupBy("key").agg(*(F.expr(of).alias(name) for name, (of, _) in ALL.items()))
-    found: list[Any] = []
-    writer = grouped.writeStream.outputMode("update").foreachBatch(lambda batch, _: found.extend(batch.collect()))
-    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
-    query.awaitTermination(300)
-    return answers(found)
+    return answers([row for batch in drain(grouped, checkpoint, "update").values() for row in batch])
 
 
 def answers(found: list[Any]) -> dict[tuple[int, int], list[Any]]:
@@ -162,8 +159,7 @@ def refusals(start: Any, spark: Any) -> list[str]:
 
 def found(spark: Any, folder: Path) -> dict[str, Any]:
     """What the old query, each new one, and the one that never stopped gave and kept."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "1")
+    own = own_session(spark, partitions=1)
     (folder / "windows").mkdir()
     told: dict[str, Any] = {"windows": windows(own, folder / "windows")}
     inputs = folder / "in"
@@ -195,12 +191,9 @@ def windows(spark: Any, folder: Path) -> dict[str, Any]:
     def run_old(name: str) -> list[tuple[Any, ...]]:
         read = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(inputs))
         grouped = read.withWatermark("at", "1 hour").groupBy(F.window("at", "1 day"), "key")
-        found: list[Any] = []
         told = grouped.agg(F.count("v").alias("n"), F.max("name").alias("last"))
         told = told.selectExpr("window.start", "window.end", "key", "n", "last")
-        writer = told.writeStream.outputMode("update").foreachBatch(lambda batch, _: found.extend(batch.collect()))
-        writer.option("checkpointLocation", str(folder / name)).trigger(availableNow=True).start().awaitTermination(300)
-        return [tuple(row) for row in found]
+        return [tuple(row) for batch in drain(told, folder / name, "update").values() for row in batch]
 
     write(inputs, 0, STOP)
     before = run_old("old-windows")

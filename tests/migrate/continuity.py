@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from tests.migrate.continuity_input import STOP
 from tests.migrate.continuity_new import fill_in, imported
 from tests.migrate.continuity_old import KINDS
-from tests.migrate.continuity_sources import Input
+from tests.migrate.continuity_sources import SOURCES, Input
 from tests.support.cli import invoke
 from tests.support.spark import live, queries
 
@@ -136,6 +136,22 @@ def new(spark: SparkSession, folder: Path, cases: list[str]) -> None:
         fill_in(generated, kind, source, place, run)
         if not imported(generated).start(spark.newSession()).awaitTermination(PATIENCE_S):
             raise TimeoutError(f"{case} does not end")
+
+
+def recorded(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Run every case, those of a source together."""
+    from tests.migrate.continuity_cases import EVERY, run
+
+    ended = {}
+    for source in SOURCES:
+        (folder / source).mkdir()
+        for case in run(spark, folder / source, [case for case in EVERY if split(case)[1] == source]):
+            answers = {"old": case.old.total(), "new": case.new.total(), "control": case.control.total()}
+            rows = {"rows": case.rows(), "answers": answers, "lost": case.lost, "surplus": case.surplus}
+            ended[case.case] = {**rows, "batches": case.batches}
+            newest = max(case.batches["old"]["offsets"])
+            assert case.state_version == newest + 1, "of a batch that was killed too, which is not to be taken"
+    return {case: ended[case] for case in EVERY}
 
 
 def ckpt(*words: object) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -18,12 +15,10 @@ from tests.migrate.continuity import STOPS, new, split
 from tests.migrate.continuity_input import LAST_WATERMARK, LATE_BY_TIME, LATE_BY_WINDOW, ROWS, everything
 from tests.migrate.continuity_old import KINDS
 from tests.migrate.continuity_sources import SOURCES
-from tests.support.places import ROOT
+from tests.support.services.process import kill_when_ready
 
 EVERY = ["-".join(case) for case in product(KINDS, SOURCES, STOPS)]
-"""The full product; `continuity_all` runs it, and records what came of it."""
-SOME = ["counts-kafka-killed", "event-time-files-killed"]
-"""Two of them, with and without timers; clean stops and Delta are the simpler ones, and recorded."""
+"""The full product, which is recorded."""
 
 
 @dataclass(frozen=True)
@@ -84,28 +79,10 @@ def run(spark: Any, folder: Path, cases: list[str]) -> list[Outcome]:
 
     `CKPT_KAFKA` and `CKPT_SPARK_JARS` are in the environment.
     """
-    _old(folder, cases)
+    command = [sys.executable, "-m", "tests.migrate.continuity", str(folder), *cases]
+    kill_when_ready(command, folder / "old.log")
     new(spark, folder, cases)
     return [_outcome(folder / case) for case in cases]
-
-
-def _old(folder: Path, cases: list[str]) -> None:
-    command = [sys.executable, "-m", "tests.migrate.continuity", str(folder), *cases]
-    log = folder / "old.log"
-    with log.open("w") as errors:
-        worker = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
-        )
-        assert worker.stdout is not None
-        try:
-            said = worker.stdout.readline()
-        finally:
-            if worker.poll() is None:
-                os.killpg(worker.pid, signal.SIGKILL)  # Python and the JVM: nobody gets to tidy up
-                worker.wait()
-            worker.stdout.close()
-    if said != "ready\n":
-        raise RuntimeError(f"what comes before failed: {log.read_text(errors='replace')[-5000:]}")
 
 
 def _outcome(folder: Path) -> Outcome:

@@ -17,6 +17,7 @@ from ckpt.migrate.generate.start import MOST_IN_CODE
 from ckpt.migrate.transform import plan_transform
 from ckpt.spark.export import write_transform
 from tests.migrate.handoff.continuity import error_of, run
+from tests.support.spark.queries import drain
 
 NEW = 5  # rows, a file each, that come after the old query
 
@@ -43,8 +44,7 @@ def migrated(spark: SparkSession, folder: Path, count: int) -> dict[str, Any]:
     write_files(real, 0, count)
     link.symlink_to(real)
     rows = spark.readStream.schema("id BIGINT").json(str(real)).groupBy("id").count()
-    writer = rows.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
-    writer.option("checkpointLocation", str(folder / "old")).start().awaitTermination(300)
+    drain(rows, folder / "old", "update", "noop")
     write_files(real, count, count + NEW)
     write_transform(spark, plan_transform(str(folder / "old")), f"file:{folder}/new")
     start = loaded(folder / "new")

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.changes.fixes.async_gap.test_command import everything
-from tests.commands import contract
+from tests.changes.applying import look_at
 from tests.conftest import Ckpt, CopyOf
 from tests.migrate.runbook import as_switched
-from tests.support.places import SAMPLE_NAMES, SAMPLES, some_quick
+from tests.support.places import SAMPLE_NAMES, some_quick
 
 EXIT = {"already": 0, "nothing": 0, "switched": 0, "ready": 1, "partly": 1, "not-yet": 1, "refused": 3}
 
@@ -22,23 +21,8 @@ def document(ckpt: Ckpt, checkpoint: object, *words: str) -> Any:
 @pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 6))
 @pytest.mark.parametrize("words", [("--to", "on"), ("--to", "off", "--verify", "--files-only")], ids=" ".join)
 def test_every_sample_is_told_as_published_and_left_alone(sample: str, words: tuple[str, ...], ckpt: Ckpt) -> None:
-    before = everything(SAMPLES / sample)
-    run = ckpt("migrate", "changelog", f"sample_checkpoints/{sample}", "-o", "json", *words)
-    told = run.json()
-
-    assert contract.disagreements(told, "migrate changelog") == []
-    assert run.exit_code == EXIT[told["outcome"]]
-    assert everything(SAMPLES / sample) == before
-    page = ckpt("migrate", "changelog", f"sample_checkpoints/{sample}", *words)
-    assert page.exit_code == run.exit_code
-    assert page.stdout
-
-
-def test_every_published_key_is_used(ckpt: Ckpt) -> None:
-    seen = contract.keys_in(document(ckpt, "sample_checkpoints/aggregation-killed-changelog-4.3", "--to", "off"))
-    elsewhere = ("checkpoint.", "state_compared.")  # what Spark compared is in test_changelog.py
-    unused = {key for key in contract.shapes("migrate changelog").keys() - seen if not key.startswith(elsewhere)}
-    assert unused == set()
+    run = look_at(sample, ckpt, "migrate changelog", *words)
+    assert run.exit_code == EXIT[run.json()["outcome"]]
 
 
 @pytest.mark.parametrize(

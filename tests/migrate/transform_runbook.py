@@ -19,7 +19,7 @@ from typing import Any
 from tests.migrate.continuity_new import replaced
 from tests.support.cli import invoke
 from tests.support.places import ROOT
-from tests.support.spark.queries import session
+from tests.support.spark.queries import drain, session
 
 PAGE = ROOT / "docs" / "runbooks" / "transform-with-state.md"
 _CONSOLE = re.compile(r"```console\n\$ (?P<words>[^\n]*)\n.*?```", re.S)
@@ -47,8 +47,7 @@ def old_query(spark: Any) -> None:
     clicks(1, [("ann", 2), ("cid", 40)])
     rows = spark.readStream.schema("user STRING, amount BIGINT").option("maxFilesPerTrigger", 1).json("clicks")
     totals = rows.groupBy("user").agg(F.count("*"), F.sum("amount"))
-    writer = totals.writeStream.outputMode("update").format("noop").option("checkpointLocation", "checkpoints/clicks")
-    writer.trigger(availableNow=True).start().awaitTermination(120)
+    drain(totals, "checkpoints/clicks", "update", "noop")
     clicks(2, [("bob", 10), ("dan", 3)])
 
 

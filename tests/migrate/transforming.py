@@ -25,6 +25,7 @@ from ckpt.spark.export import write_transform
 from ckpt.spark.installed import find_pyspark_version
 from ckpt.versions import Spark
 from tests.support.places import SAMPLE_NAMES, SAMPLES
+from tests.support.spark.queries import own_session
 from tests.support.spark.recording import digest
 
 STATEFUL = [name for name in SAMPLE_NAMES if not name.startswith("damaged") and (SAMPLES / name / "state").is_dir()]
@@ -396,10 +397,7 @@ def settings(spark: Any, start: Any) -> dict[str, Any]:
 
 
 def own(spark: Any) -> Any:
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    return session
+    return own_session(spark, {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}, partitions=1)
 
 
 def found(spark: Any, folder: Path, asked: list[tuple[str, Api]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tests.changes.applying import tree
 from tests.new.evolve.running import Inputs
 from tests.support.services.fixtures import Upload
 from tests.support.spark.live import trace
+from tests.support.spark.queries import drain, own_session
 
 pytestmark = pytest.mark.spark
 
@@ -29,11 +30,7 @@ def count_rows(spark: Any, folders: list[Path], keys: str = "id % 3 AS k", **opt
 
 def run_count(spark: Any, root: Path) -> None:
     """Run the query over all files of `a`, and stop it."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "2")
-    writer = count_rows(own, [root / "a"]).writeStream.format("noop").outputMode("update")
-    query = writer.option("checkpointLocation", str(root / "cp")).trigger(availableNow=True).start()
-    query.awaitTermination()
+    drain(count_rows(own_session(spark, partitions=2), [root / "a"]), root / "cp", "update", "noop")
 
 
 @pytest.fixture(scope="module")
@@ -177,8 +174,7 @@ def test_without_new_rows_it_reads_those_of_a_batch_again(
 def test_without_any_row_to_read_nothing_was_tried(spark: Any, at_rest: Path, tmp_path: Path) -> None:
     """No log says where a batch with rows began: the page has preflight's answer instead."""
     rows = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1).json(str(at_rest / "a"))
-    writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
-    writer.trigger(availableNow=True).start().awaitTermination()
+    drain(rows, tmp_path / "cp", sink="noop")
     for folder in ("offsets", "commits"):  # as if batch 2 had no rows, and earlier batches were purged
         shutil.copy(tmp_path / "cp" / folder / "1", tmp_path / "cp" / folder / "2")
         (tmp_path / "cp" / folder / "0").unlink()

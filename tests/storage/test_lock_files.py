@@ -13,7 +13,7 @@ import fsspec
 import pytest
 
 from ckpt.errors import StorageError
-from ckpt.storage import lock_files
+from ckpt.storage import lock_files, open_storage
 from ckpt.storage.bridge import FsspecBackend
 from ckpt.storage.local_writer import open_writer
 from ckpt.storage.lock_files import LocalFolder, Locked, LockFolder, hold_lock
@@ -180,18 +180,21 @@ def no_flock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_flock")
-def test_a_mount_without_flock_has_it_beside_the_folder(tmp_path: Path) -> None:
-    first, second = (open_writer(str(tmp_path / "orders")) for _ in range(2))
-    first.make_root()
+@pytest.mark.parametrize("kind", ["a mount", "another storage"])
+def test_without_flock_a_writer_has_it_beside_its_folder(kind: str, tmp_path: Path) -> None:
+    top = str(tmp_path) if kind == "a mount" else f"memory://{uuid4().hex}"
+    first, second = (open_writer(f"{top}/orders") for _ in range(2))
+    if kind == "a mount":
+        first.make_root()
+    first.create("metadata", b"v1")
     with first.lock():
-        first.create("metadata", b"v1")
-        assert len(list((tmp_path / ".orders.ckpt-lock").iterdir())) == 1
+        assert len([path for path, _ in open_storage(top).list_tree().walk(".orders.ckpt-lock")]) == 1
         with pytest.raises(Locked, match=r"another ckpt process is changing "), second.lock():
             raise AssertionError
         first.replace("metadata", b"v2", b"v1")
     with second.lock():
         second.remove("metadata")
-    assert [path.name for path in tmp_path.iterdir()] == ["orders"]
+    assert not open_storage(top).list_tree().files
 
 
 @pytest.mark.usefixtures("no_flock")
@@ -220,16 +223,3 @@ def test_there_a_holder_that_lost_it_writes_nothing(tmp_path: Path, monkeypatch:
                     write()
     assert second.read("metadata") == b"v1"
     assert not (tmp_path / "orders" / "offsets").exists()
-
-
-def test_a_writer_has_it_beside_its_folder() -> None:
-    name = uuid4().hex
-    first, second = (open_writer(f"memory://{name}/orders") for _ in range(2))
-    first.create("offsets/0", b"v1")
-    with first.lock():
-        assert fsspec.filesystem("memory").ls(f"/{name}/.orders.ckpt-lock")
-        with pytest.raises(Locked, match=r"another ckpt process is changing "), second.lock():
-            raise AssertionError
-        first.replace("offsets/0", b"v2", b"v1")
-    with second.lock():
-        second.remove("offsets/0")

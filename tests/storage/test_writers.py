@@ -226,15 +226,6 @@ def _umask() -> int:
     return mask
 
 
-def test_a_second_lock_is_refused_and_the_first_leaves_nothing(tree: Path) -> None:
-    first, second = open_writer(str(tree)), open_writer(str(tree))
-    before = paths(str(tree), {})
-    with first.lock(), pytest.raises(StorageError, match="another ckpt process is changing"), second.lock():
-        raise AssertionError
-    with second.lock():
-        assert paths(str(tree), {}) == before
-
-
 @pytest.mark.parametrize(
     ("path", "told"),
     [

@@ -53,8 +53,7 @@ EACH: dict[str, int] = {
     "laws/test_agreement.py::test_where_the_number_of_partitions_is_wrong_no_key_is_in_any_sample": 8,
     "live/sink/test_kinds.py::test_where_the_sink_is_not_known_three_lines_say_what_becomes_of_rows": 6,
     "live/sink/test_kinds.py::test_a_page_says_nothing_of_other_sinks": 6,
-    "state/verify/test_command.py::test_the_document_is_as_published_and_nothing_is_written": 5,
-    "state/verify/test_damage.py::test_no_sample_is_damaged": 2,
+    "state/verify/test_command.py::test_the_document_is_as_published_and_nothing_is_written": 2,
     "state/native/test_export.py::test_every_unit_of_every_sample": 2,
     "commands/test_report.py::test_every_text_of_a_page_is_masked": 3,
     "commands/test_terminal.py::test_the_page_of_every_sample_fits_80_columns": 4,
@@ -74,13 +73,6 @@ EACH: dict[str, int] = {
     "new/copy/test_move.py::test_a_query_counts_on_wherever_it_is_moved": 0,
     # Its commands are those of new/evolve/test_live.py, on another query.
     "new/evolve/test_runbook.py::*": 0,
-    # Jars that are there are those of the clusters and of S3; the export writes to S3 as to HDFS.
-    "state/export/test_packages.py::test_jars_that_are_here_are_taken": 0,
-    "state/export/test_remote.py::test_hdfs": 0,
-    # Recorded with the same code; generated code runs in test_transform.py and test_aggregates.py, a hand-over in
-    # handoff/test_continuity.py, and repairs in changes/fixes/async_gap/oracle/test_repairs_live.py.
-    "migrate/test_continuity.py::test_the_new_query_goes_on_as_if_nothing_had_happened": 0,
-    "changes/oracle/test_repaired.py::test_it_continues_as_a_query_that_never_broke": 0,
     # Databases show the rest (live/sink/test_code.py).
     "live/sink/test_kafka_rows.py::*": 3,
     # Files are written and removed by the same code for every command; others are on the other storages.
@@ -206,7 +198,6 @@ EACH: dict[str, int] = {
     "state/export/test_initial.py::test_what_is_written_is_read_back_equal": 2,
     "state/export/test_initial.py::test_rows_of_a_join_in_their_order": 2,
     "state/export/test_initial.py::test_one_shuffle_where_keys_are_brought_together_and_none_elsewhere": 3,
-    "state/export/test_samples.py::test_counts_are_those_that_inspect_reports": 4,
     "state/export/test_samples.py::test_changes_add_up_to_the_state": 2,
     "state/export/test_samples.py::test_raw_is_what_spark_gives": 2,
     "state/native/test_live.py::test_queries_made_to_be_difficult": 2,

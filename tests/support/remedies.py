@@ -24,3 +24,11 @@ def remove(file: Path) -> None:
     """Delete a file and its hidden checksum file, where they are there."""
     file.unlink(missing_ok=True)
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def spoil(file: Path) -> None:
+    """Overwrite the compressed bytes of a state file, and keep its size and its end."""
+    data = bytearray(file.read_bytes())
+    data[22:-21] = b"\xa5" * len(data[22:-21])
+    file.write_bytes(data)
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ckpt.changes.fixes.repair import repair
+from tests.support.spark.queries import drain
 
 pytestmark = pytest.mark.spark
 
@@ -20,8 +21,7 @@ def test_rows_come_again_as_the_plan_says(spark: Any, tmp_path: Path) -> None:
 
     def start() -> None:
         lines = spark.readStream.format("text").load(str(files))
-        writer = lines.writeStream.foreachBatch(lambda rows, _: written.update(row.value for row in rows.collect()))
-        writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+        written.update(row.value for batch in drain(lines, checkpoint).values() for row in batch)
 
     for batch in range(3):
         (files / f"{batch}.txt").write_text(f"{batch}a\n{batch}b\n")

@@ -65,11 +65,9 @@ def test_a_real_start_fails_with_it_and_begins_anew_without(spark: Any, tmp_path
     rows: list[int] = []
 
     def start() -> str | None:
-        def keep(batch: Any, _: int) -> None:
-            rows.extend(row[0] for row in batch.collect())
-
         try:
-            queries.start(spark, queries.QUERIES["stateless"], checkpoint, sink=keep).awaitTermination(60)
+            batches = queries.run(spark, queries.QUERIES["stateless"], checkpoint)
+            rows.extend(row[0] for batch in batches.values() for row in batch)
         except Exception as error:
             return str(error)
         return None

@@ -11,6 +11,7 @@ from ckpt.advice import Instruction
 from tests.conftest import Ckpt, CopyOf
 from tests.laws.agreement import find_disagreements
 from tests.support.spark.live import trace
+from tests.support.spark.queries import drain, own_session
 
 NOW: dict[str, Any] = {"apply": True, "grace": 0}
 
@@ -115,19 +116,12 @@ def test_a_partition_that_has_state_of_its_own_takes_none(copy_of: CopyOf) -> No
 def test_the_query_fails_before_and_continues_with_its_rows(spark: Any, tmp_path: Path) -> None:
     source, top = tmp_path / "in", tmp_path / "checkpoint"
     source.mkdir()
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "4")
-    counted: dict[int, int] = {}
+    session = own_session(spark, partitions=4)
 
-    def run(number: int) -> None:
+    def run(number: int) -> dict[int, int]:
         (source / f"{number}.json").write_text("".join(f'{{"k": {key}}}\n' for key in range(20)))
         counts = session.readStream.schema("k long").json(str(source)).groupBy("k").count()
-
-        def collect(batch: Any, _: int) -> None:
-            counted.update({row["k"]: row["count"] for row in batch.collect()})
-
-        stream = counts.writeStream.outputMode("update").foreachBatch(collect).option("checkpointLocation", str(top))
-        stream.trigger(availableNow=True).start().awaitTermination()
+        return {row["k"]: row["count"] for batch in drain(counts, top, "update").values() for row in batch}
 
     run(0)
     run(1)
@@ -137,6 +131,4 @@ def test_the_query_fails_before_and_continues_with_its_rows(spark: Any, tmp_path
     with pytest.raises(Exception, match=str(forecast.error)):
         run(2)
     assert library.repair(str(top), **NOW)[1].applied
-    counted.clear()
-    run(3)
-    assert counted == dict.fromkeys(range(20), 4)
+    assert run(3) == dict.fromkeys(range(20), 4)

@@ -17,7 +17,7 @@ from ckpt.formats.statefiles import version_of
 from tests.live.sink.stateful import BATCHES, NUMBERS, Numbers
 from tests.support.places import SAMPLES
 from tests.support.remedies import NOW, remove
-from tests.support.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES, own_session
 
 SAMPLES_WITH_STATE = (
     "aggregation-hdfs-3.5",
@@ -151,9 +151,7 @@ class Written:
     """Numbers without duplicates, a file of them in each batch, into a function of foreachBatch that adds rows."""
 
     def __init__(self, spark: Any, folder: Path, store: str, partitions: int = 2) -> None:
-        self._spark, self._in = spark.newSession(), folder / "in"
-        for key, value in {**STATE_STORES[store], "spark.sql.shuffle.partitions": str(partitions)}.items():
-            self._spark.conf.set(key, value)
+        self._spark, self._in = own_session(spark, STATE_STORES[store], partitions), folder / "in"
         self.rows: Counter[int] = Counter()
         self._in.mkdir()
 
@@ -247,12 +245,18 @@ def test_into_noop_its_rows_would_be_lost(spark: Any, tmp_path: Path) -> None:
     assert (len(query.rows), query.rows.total()) == (20, 20), "ten numbers are in no sink, and never will be"
 
 
-@pytest.mark.spark
-def test_of_a_file_sink_with_older_batches_the_first_step_is_the_sink(spark: Any, tmp_path: Path) -> None:
-    query, place = Numbers(spark, tmp_path), tmp_path / "query"
+def run_numbers(spark: Any, folder: Path) -> tuple[Numbers, Path]:
+    """Run all batches of a query into a file sink; the query, and the folder with its checkpoint and its sink."""
+    query, place = Numbers(spark, folder), folder / "query"
     for batch in range(BATCHES):
         query.add(batch)
     assert query.start(place) == ""
+    return query, place
+
+
+@pytest.mark.spark
+def test_of_a_file_sink_with_older_batches_the_first_step_is_the_sink(spark: Any, tmp_path: Path) -> None:
+    query, place = run_numbers(spark, tmp_path)
     shutil.rmtree(place / "checkpoint")
     assert query.start(place) == "", "it passes every batch over"
 
@@ -269,10 +273,7 @@ def test_of_a_file_sink_with_older_batches_the_first_step_is_the_sink(spark: Any
 
 @pytest.mark.spark
 def test_of_a_file_sink_that_has_the_batch_one_start_into_noop_comes_first(spark: Any, tmp_path: Path) -> None:
-    query, place = Numbers(spark, tmp_path), tmp_path / "query"
-    for batch in range(BATCHES):
-        query.add(batch)
-    assert query.start(place) == ""
+    query, place = run_numbers(spark, tmp_path)
     lose(place / "checkpoint" / "state", BATCHES)  # looks as if it had not been computed
     query.add(BATCHES)
 

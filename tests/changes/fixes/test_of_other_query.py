@@ -10,6 +10,7 @@ import ckpt as library
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import SAMPLES
 from tests.support.remedies import remove
+from tests.support.spark.queries import drain
 
 CASES = [  # a checkpoint, and another whose newest offsets take the place of its own
     ("kafka-4.2", "stateless-4.2"),
@@ -63,12 +64,7 @@ def test_spark_fails_on_it_and_a_repair_loses_no_row(committed: bool, spark: Any
         for number in files:
             (source / f"{number}.json").write_text(f'{{"id": {number}}}\n')
         rows = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(source))
-
-        def write(batch: Any, _: int) -> None:
-            batch.write.mode("append").parquet(str(out))
-
-        stream = rows.writeStream.foreachBatch(write).option("checkpointLocation", str(top))
-        stream.trigger(availableNow=True).start().awaitTermination()
+        drain(rows, top, sink=lambda batch, _: batch.write.mode("append").parquet(str(out)))
 
     for number in range(3):
         run(number)

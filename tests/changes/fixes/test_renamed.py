@@ -16,6 +16,7 @@ from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.live.sink.records import SinkLog, SinkWriter
 from ckpt.storage import open_storage
 from tests.conftest import Ckpt, CopyOf
+from tests.support.spark.queries import drain
 
 OTHER = "11111111-2222-4333-8444-555555555555"
 NOW: dict[str, Any] = {"apply": True, "grace": 0}
@@ -125,13 +126,7 @@ def test_no_row_is_read_again(lost: list[str], by_hand: bool, spark: Any, tmp_pa
         for number in files:
             (source / f"{number}.json").write_text(f'{{"id": {number}}}\n')
         rows = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(source))
-
-        def write(batch: Any, _: int) -> None:
-            batch.write.mode("append").parquet(str(out))
-
-        stream = rows.writeStream.foreachBatch(write).option("checkpointLocation", str(top))
-        query = stream.trigger(availableNow=True).start()
-        query.awaitTermination()
+        drain(rows, top, sink=lambda batch, _: batch.write.mode("append").parquet(str(out)))
 
     run(range(3))
     for path in lost:

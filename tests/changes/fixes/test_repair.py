@@ -15,8 +15,7 @@ from ckpt.changes.fixes.write_logs import find_commit
 from ckpt.changes.plan import NoWay
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.storage import open_storage
-from tests.changes.applying import facts
-from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.applying import after_next, facts
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import SAMPLE_NAMES, SAMPLES, some_quick

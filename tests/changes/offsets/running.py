@@ -25,18 +25,9 @@ def run(
     conf: Mapping[str, str] | None = None,
 ) -> Rows:
     """Run a query to the end of what is there: the rows of each batch, sorted. Raises what Spark raises."""
-    seen: Rows = {}
-
-    def keep(rows: Any, batch: int) -> None:
-        seen[batch] = sorted(tuple(row) for row in rows.collect())
-
     query = queries.Query("built here", lambda session, _: build(session), mode)
-    handle = queries.start(spark, query, checkpoint, store=store, sink=keep, conf=conf)
-    try:
-        assert handle.awaitTermination(120), "it does not end"
-    finally:
-        handle.stop()
-    return seen
+    batches = queries.run(spark, query, checkpoint, store=store, conf=conf)
+    return {batch: sorted(tuple(row) for row in rows) for batch, rows in batches.items()}
 
 
 def copied(sample: str | Path, to: Path, *damage: mutations.Mutation) -> Path:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.changes.applying import facts
-from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.applying import after_next, facts
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import EACH_SAMPLE

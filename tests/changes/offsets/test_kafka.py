@@ -120,23 +120,21 @@ def test_an_uncommitted_batch_runs_over_its_new_range(
     assert ran == {1: sorted(after), 2: sorted({*rest({"one": {0: 10, 1: 10}})} - after)}
 
 
-def test_an_offset_that_no_partition_has_fails_as_is_said(
-    broker: str, stopped: Path, spark: Any, tmp_path: Path
+@pytest.mark.parametrize(
+    ("how", "warning", "error"),
+    [
+        ({"shift": [f"one/0=+{RECORDS}"]}, "Some data may have been lost", "Some data may have been lost"),
+        ({"to": '{"one":{"0":20,"1":20},"two":{"0":4,"1":4}}'}, "must subscribe to two", "have been deleted"),
+    ],
+    ids=["no such offset", "a topic that is not read"],
+)
+def test_what_cannot_be_read_fails_as_is_said(
+    how: Any, warning: str, error: str, broker: str, stopped: Path, spark: Any, tmp_path: Path
 ) -> None:
     checkpoint = copied(stopped, tmp_path / "ck")
-    plan = moved(checkpoint, shift=[f"one/0=+{RECORDS}"])
-    assert any("Some data may have been lost" in str(text) for text in plan.warnings)
-    with pytest.raises(Exception, match="Some data may have been lost"):
-        reads(spark, broker, "one", checkpoint)
-
-
-def test_a_topic_that_is_not_read_any_more_fails_as_is_said(
-    broker: str, stopped: Path, spark: Any, tmp_path: Path
-) -> None:
-    checkpoint = copied(stopped, tmp_path / "ck")
-    plan = moved(checkpoint, to='{"one":{"0":20,"1":20},"two":{"0":4,"1":4}}')
-    assert any("The query must subscribe to two" in str(text) for text in plan.warnings)
-    with pytest.raises(Exception, match="have been deleted"):
+    plan = moved(checkpoint, **how)
+    assert any(warning in str(text) for text in plan.warnings)
+    with pytest.raises(Exception, match=error):
         reads(spark, broker, "one", checkpoint)
 
 

@@ -27,11 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.service]
 def write(spark: Any, build: Any, checkpoint: Path) -> None:
     """Run a query to the end of what is there, into the Delta table beside its checkpoint."""
     query = queries.Query("built here", lambda session, _: build(session), "append")
-    handle = queries.start(spark, query, checkpoint, sink="delta", options={"path": str(checkpoint.parent / "sink")})
-    try:
-        assert handle.awaitTermination(120), "it does not end"
-    finally:
-        handle.stop()
+    queries.run(spark, query, checkpoint, sink="delta", options={"path": str(checkpoint.parent / "sink")})
 
 
 def rows(spark: Any, checkpoint: Path) -> Counter[tuple[Any, ...]]:

@@ -10,8 +10,7 @@ import pytest
 from ckpt import UsageError, skip
 from ckpt.advice import call
 from ckpt.changes.offsets.plan import offsets_set
-from tests.changes.applying import facts, undo
-from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.applying import after_next, facts, undo
 from tests.changes.offsets.running import moved
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf

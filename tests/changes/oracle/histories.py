@@ -127,9 +127,7 @@ def _state(spark: Any, query: str, checkpoint: Path, store: str | None) -> dict[
     """What Spark's reader (4.0 and later) finds at the end, as digests."""
     if store is None or spark.version.startswith("3."):
         return None
-    own = spark.newSession()
-    for key, value in queries.STATE_STORES[store].items():
-        own.conf.set(key, value)
+    own = queries.own_session(spark, queries.STATE_STORES[store])
     own.streams.active  # noqa: B018 (4.2.0 makes the coordinator of state stores at the first look at streams)
     ways: dict[str, dict[str, str]] = {"0": {}}
     if query == "join":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -85,16 +85,11 @@ CASES = {f"{of.name}-{name}": (of, name) for of, name in product((HDFS, CHANGELO
 
 
 def recorded(spark: Any, folder: Path) -> dict[str, Any]:
-    return found(spark, folder, CASES)
-
-
-def found(spark: Any, folder: Path, cases: Iterable[str]) -> dict[str, Any]:
     """What the repair of each case chose, and what the query did then and what it would have done."""
     here = Here(spark, answer)
     histories: dict[History, Path] = {}
     answers = {}
-    for case in cases:
-        of, name = CASES[case]
+    for case, (of, name) in CASES.items():
         if of not in histories:
             histories[of] = folder / of.name
             histories[of].mkdir()

@@ -8,7 +8,6 @@ from ckpt.formats.names import sort_batch_names
 from tests.support.places import SAMPLE_NAMES, SAMPLES
 
 STATEFUL = [name for name in SAMPLE_NAMES if (SAMPLES / name / "state").is_dir() and not name.startswith("damaged-")]
-Facts = dict[str, tuple[bytes, int]]
 
 
 def aged(sample: str, to: Path, keep: int) -> Path:
@@ -25,12 +24,6 @@ def purge(to: Path, keep: int) -> Path:
             for name in (f"{log}/{batch}", f"{log}/.{batch}.crc"):
                 (to / name).unlink(missing_ok=True)
     return to
-
-
-def facts(top: Path) -> Facts:
-    """Every file, and what is in it."""
-    files = (file for file in top.rglob("*") if file.is_file())
-    return {str(file.relative_to(top)): (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
 
 def state_files(top: Path) -> set[str]:

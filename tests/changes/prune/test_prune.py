@@ -14,7 +14,8 @@ from ckpt.changes.steps import sidecar
 from ckpt.checkpoint.reader import read_checkpoint
 from ckpt.checkpoint.state.chains import oldest_needed
 from ckpt.storage import open_storage
-from tests.changes.prune.aged import STATEFUL, aged, facts, state_files
+from tests.changes.applying import facts, obey, take_back
+from tests.changes.prune.aged import STATEFUL, aged, state_files
 from tests.commands import contract
 from tests.conftest import Ckpt
 from tests.support.places import SAMPLES, some_quick
@@ -234,16 +235,12 @@ def test_the_command(ckpt: Ckpt, tmp_path: Path) -> None:
     assert contract.disagreements(document, "prune") == []
     assert document["bytes"] == sum(one["bytes"] for one in document["pruned"]) > 0
     page = ckpt("prune", checkpoint, "--keep-batches", "3")
-    assert page.exit_code == 1
     assert f"ckpt prune {checkpoint} --keep-batches 3 --apply" in page.stdout
     assert "could be deleted" in ckpt("inspect", checkpoint, "-v").stdout
+    before = facts(checkpoint)
+    take_back(ckpt, checkpoint, obey(ckpt, checkpoint, "prune", checkpoint), before)
     done = ckpt("prune", checkpoint, "--apply", "--grace", "0", "-o", "json")
-    assert done.exit_code == 0
     assert contract.disagreements(done.json(), "prune") == []
-    assert ckpt("prune", checkpoint).exit_code == 0
-    undone = ckpt("prune", checkpoint, "--undo", done.json()["backup"], "--grace", "0")
-    assert undone.exit_code == 0
-    assert "UNDONE" in undone.stdout
     assert ckpt("prune", checkpoint, "--keep-batches", "0").exit_code == 2
 
 

@@ -8,10 +8,10 @@ import pytest
 from ckpt.changes.relocate.plan import guess_spark_root
 from ckpt.errors import UsageError
 from ckpt.formats.sidecars import build_hadoop_sidecar
-from tests.changes.fixes.async_gap.test_command import after_next, everything
+from tests.changes.applying import after_next, facts, look_at, obey, take_back
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.support.places import SAMPLE_NAMES, some_quick
+from tests.support.places import SAMPLE_NAMES, SAMPLES, some_quick
 from tests.support.spark.samples import ORIGIN
 
 TWS, JOIN = "tws-changelog-4.0", "join-v4-changelog-4.3"
@@ -23,17 +23,13 @@ def metadata_files(checkpoint: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("sample", some_quick(SAMPLE_NAMES, 6))
-def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of(sample)
-    before = everything(checkpoint)
-    run = ckpt("relocate", checkpoint, "-o", "json")
+def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt) -> None:
+    run = look_at(sample, ckpt, "relocate")
     document = run.json()
 
-    assert everything(checkpoint) == before
-    assert contract.disagreements(document, "relocate") == []
     assert document["needed"] == (sample in MOVED)
     assert document["needed"] == bool(document["steps"] or document["refused"])
-    expected = 3 if document["refused"] else 1 if document["steps"] else ckpt("inspect", checkpoint).exit_code
+    expected = 3 if document["refused"] else 1 if document["steps"] else ckpt("inspect", SAMPLES / sample).exit_code
     assert run.exit_code == expected
 
 
@@ -42,44 +38,31 @@ def test_from_the_plan_to_the_end_and_back_by_the_commands_that_are_printed(
     sample: str, ckpt: Ckpt, copy_of: CopyOf
 ) -> None:
     checkpoint = copy_of(sample, to="100%20 sure")
-    before = everything(checkpoint)
+    before = facts(checkpoint)
 
-    planned = ckpt("relocate", checkpoint)
-    assert planned.exit_code == 1
-    assert "A PLAN, nothing is changed yet" in planned.stdout
-    done = ckpt(*after_next(planned.stdout), "--grace", 0)
-    assert done.exit_code == 0
-    assert "RELOCATED" in done.stdout
-    now = everything(checkpoint)
-    changed = {path for path in now if now[path][0] != before[path][0]}
+    done = obey(ckpt, checkpoint, "relocate", checkpoint)
+    assert "RELOCATED" in done
+    now = facts(checkpoint)
+    changed = {path for path in now if now[path][-1] != before[path][-1]}
     files = {str(path.relative_to(checkpoint)) for path in metadata_files(checkpoint)}
     assert now.keys() == before.keys()
     assert changed == files | {f"{path.rpartition('/')[0]}/.{path.rpartition('/')[2]}.crc" for path in files}
     for path in metadata_files(checkpoint):  # nothing but the root of the paths is another one
-        there = before[str(path.relative_to(checkpoint))][0]
+        there = before[str(path.relative_to(checkpoint))][-1]
         assert path.read_bytes() == there.replace(f"file:{ORIGIN}/{sample}/".encode(), f"file:{checkpoint}/".encode())
         assert path.with_name(f".{path.name}.crc").read_bytes() == build_hadoop_sidecar(path.read_bytes())
 
     inspected = ckpt("inspect", checkpoint, "-o", "json")
     assert {finding["code"] for finding in inspected.json()["findings"]}.isdisjoint({"CKPT305", "CKPT311"})
     assert inspected.exit_code == 0
-    again = ckpt("relocate", checkpoint, "--apply", "--grace", 0)
-    assert again.exit_code == 0
-    assert "NOTHING TO RELOCATE" in again.stdout
-    assert everything(checkpoint) == now
-
     newer = checkpoint / "offsets" / "999"
     newer.write_text("a query went on")
-    refused = ckpt(*after_next(done.stdout), "--grace", 0)
+    refused = ckpt(*after_next(done), "--grace", 0)
     assert refused.exit_code == 3
     assert "offsets/999" in refused.stdout
     assert after_next(refused.stdout) == ["inspect", str(checkpoint)], "what was refused is not advised again"
     newer.unlink()
-
-    undone = ckpt(*after_next(done.stdout), "--grace", 0)
-    assert undone.exit_code == 0
-    assert "UNDONE" in undone.stdout
-    assert everything(checkpoint) == before
+    take_back(ckpt, checkpoint, done, before)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +103,12 @@ def test_state_behind_a_symbolic_link_is_refused_in_the_plan(
     checkpoint = copy_of(TWS)
     (checkpoint / linked).rename(checkpoint / "elsewhere")
     (checkpoint / linked).symlink_to(checkpoint / "elsewhere")
-    before = everything(tmp_path)
+    before = facts(tmp_path)
     run = ckpt("relocate", checkpoint, "--to", "s3a://bucket/ck", *words, "-o", "json")
     assert run.exit_code == 3
     assert run.json()["refused"].startswith(f"{linked} is a symbolic link, and ckpt writes only to")
     assert (run.json()["steps"], run.json()["to"]) == ([], "s3a://bucket/ck")
-    assert everything(tmp_path) == before
+    assert facts(tmp_path) == before
 
 
 @pytest.mark.parametrize("sample", ["aggregation-hdfs-4.2", "stateless-3.5", "damaged-empty-predecessor"])
@@ -182,12 +165,12 @@ def test_a_target_is_meant_to_the_letter(ckpt: Ckpt, copy_of: CopyOf) -> None:
 )
 def test_what_cannot_be_relocated_is_refused(damage: dict[str, object], told: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(TWS, damage)
-    before = everything(checkpoint)
+    before = facts(checkpoint)
     run = ckpt("relocate", checkpoint, "--apply", "--grace", 0, "-o", "json")
 
     assert run.exit_code == 3
     assert told in run.json()["refused"]
-    assert everything(checkpoint) == before
+    assert facts(checkpoint) == before
     assert "NO PLAN" in ckpt("relocate", checkpoint).stdout
 
 

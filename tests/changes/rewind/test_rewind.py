@@ -15,8 +15,7 @@ from ckpt.restart.findings import Severity
 from ckpt.restart.sinks import Ids
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
-from tests.changes.applying import apply, facts, undo
-from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.applying import apply, facts, obey, take_back, undo
 from tests.changes.fixes.async_gap.test_laws import told
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
@@ -225,19 +224,9 @@ def test_from_the_plan_to_the_end_and_back_by_the_commands_that_are_printed(
     before = facts(top)
     run = ckpt("rewind", top, "--to-batch", 2, "--replay", "new", "-o", "json")
     assert contract.disagreements(run.json(), "rewind") == []
-    page = ckpt("rewind", top, "--to-batch", 2, "--replay", "new")
-    assert page.exit_code == 1
-    assert "A PLAN, nothing is changed yet" in page.stdout
-    done = ckpt(*after_next(page.stdout), "--grace", 0)
-    assert done.exit_code == 0, done.stdout
-    assert "REWOUND to batch 2" in done.stdout
-    again = ckpt("rewind", top, "--to-batch", 2, "--replay", "new")
-    assert again.exit_code == 0
-    assert "NOTHING TO REWIND" in again.stdout
-    undone = ckpt(*after_next(done.stdout), "--grace", 0, "-o", "json")
-    assert contract.disagreements(undone.json(), "rewind") == []
-    assert undone.exit_code == 0
-    assert facts(top) == before
+    done = obey(ckpt, top, "rewind", top, "--to-batch", 2, "--replay", "new")
+    assert "REWOUND to batch 2" in done
+    take_back(ckpt, top, done, before)
 
 
 def test_without_a_batch_it_says_which_there_are(ckpt: Ckpt) -> None:

@@ -12,8 +12,7 @@ from ckpt.formats.compression import checksum_of, decompress_first_block, store_
 from ckpt.formats.sidecars import build_spark_sidecar, parse_spark_sidecar
 from ckpt.storage import open_storage
 from ckpt.versions import Progress
-from tests.changes.applying import apply, facts, undo
-from tests.changes.fixes.async_gap.test_command import after_next
+from tests.changes.applying import apply, facts, obey, take_back, undo
 from tests.changes.fixes.async_gap.test_laws import told
 from tests.changes.rewind.test_rewind import WHOLE, inspected, troubles
 from tests.commands import contract
@@ -237,14 +236,6 @@ def test_from_the_plan_to_the_end_and_back_by_the_commands_that_are_printed(
 ) -> None:
     top, latest = poisoned(copy_of, sample)
     before = facts(top)
-    page = ckpt("skip", top)
-    assert page.exit_code == 1
-    done = ckpt(*after_next(page.stdout), "--grace", 0)
-    assert done.exit_code == 0, done.stdout
-    assert f"SKIPPED batch {latest}" in done.stdout
-    again = ckpt("skip", top)
-    assert again.exit_code == 0
-    assert "NOTHING TO SKIP" in again.stdout
-    undone = ckpt(*after_next(done.stdout), "--grace", 0, "-o", "json")
-    assert contract.disagreements(undone.json(), "skip") == []
-    assert facts(top) == before
+    done = obey(ckpt, top, "skip", top)
+    assert f"SKIPPED batch {latest}" in done
+    take_back(ckpt, top, done, before)

@@ -87,45 +87,6 @@ def test_transform_with_state_names_its_variables_and_where_its_schemas_were(nam
     assert found.moved_schemas == operator.schema_paths != ()
 
 
-EXPECTED = {
-    "damaged-missing-delta": [(DamageKind.MISSING, "state/0/0/3.delta")],
-    "damaged-empty-delta": [(DamageKind.EMPTY, "state/0/1/6.delta")],
-    "damaged-truncated-delta": [(DamageKind.ODD_END, "state/0/1/6.delta")],
-    "damaged-missing-partition": [(DamageKind.MISSING_PARTITION, "state/0/1")],
-    "damaged-truncated-zip": [(DamageKind.ODD_END, "state/0/0/4.zip")],
-    "damaged-missing-zip": [(DamageKind.MISSING, "state/0/0/4.zip")],
-    "damaged-missing-changelog": [(DamageKind.MISSING, "state/0/1/4.changelog")],
-    "damaged-truncated-changelog": [(DamageKind.ODD_END, "state/0/1/6.changelog")],
-    "damaged-missing-state-schema": [],
-    "damaged-missing-operator-metadata": [],
-    "damaged-missing-snapshot-zip": [],
-    "damaged-missing-join-store": [(DamageKind.MISSING_PARTITION, "state/0/1/right-keyToNumValues")],
-    "damaged-state-ahead": [],
-}
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_damaged_sample_has_exactly_its_damage(name) -> None:
-    if not (SAMPLES / name).is_dir():
-        pytest.skip(f"there is no sample {name}")
-    found = inventory_of(SAMPLES / name)
-
-    assert found is not None
-    assert [(damage.kind, damage.path) for damage in found.damages] == EXPECTED[name]
-
-
-def test_a_lost_sst_file_is_found_by_the_zip_that_names_it() -> None:
-    for name, kind in {
-        "damaged-missing-sst": DamageKind.MISSING_SST,
-        "damaged-truncated-sst": DamageKind.TRUNCATED,
-    }.items():
-        found = inventory_of(SAMPLES / name)
-        assert found is not None
-        (damage,) = found.damages
-        assert damage.kind is kind
-        assert re.fullmatch(r"state/0/0/SSTs/\d+-[-0-9a-f]+\.sst", damage.path)
-
-
 GOLDENS = {
     "checkpoint-version-2.1.0": (Provider.HDFS, 1, 10, [None]),
     "checkpoint-version-2.3.1-streaming-aggregate-state-format-1": (Provider.HDFS, 2, 5, [None]),

@@ -4,21 +4,16 @@ Each query is killed between what its sink writes and the commit, by SIGKILL of 
 """
 
 import json
-import os
-import signal
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.live.sink.code import BATCHES, INCIDENTS, Row, close_clients, find_query, put
-from tests.support.places import ROOT
-from tests.support.services.process import Unavailable
+from tests.support.services.process import Unavailable, kill_when_ready
 from tests.support.services.sinks import SERVICES
 from tests.support.spark.live import EVERY_CASE
 
@@ -32,19 +27,6 @@ ASKED = dict.fromkeys(("postgresql", "dynamodb", "cassandra"), tuple(INCIDENTS))
 class End:
     said: str  # what the page said
     rows: list[Row]  # that the table has
-
-
-def kill(queries: Sequence[tuple[str, ...]], errors: Path) -> None:
-    """Run queries up to batch 2, and end their process between what a sink writes and the commit."""
-    command = [sys.executable, "-m", "tests.live.sink.code", json.dumps(queries)]
-    with errors.open("w") as out:
-        running = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=out, text=True, start_new_session=True
-        )
-        with running:
-            said = running.stdout.readline() if running.stdout else ""
-            os.killpg(running.pid, signal.SIGKILL)
-    assert said == "ready\n", errors.read_text()[-3000:]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +48,7 @@ def ended(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
                 continue
             asked += [(sink, address, str(folder / sink), name) for name in names]
         if asked:
-            kill(asked, folder / "errors")
+            kill_when_ready([sys.executable, "-m", "tests.live.sink.code", json.dumps(asked)], folder / "errors")
         queries = [find_query(*words) for words in asked]
         said = [INCIDENTS[query.name].act(query.checkpoint, INCIDENTS[query.name].kind) for query in queries]
         for running in [query.start(session) for query in queries]:

@@ -21,20 +21,14 @@ if TYPE_CHECKING:
 
 from tests.support.cli import invoke
 from tests.support.remedies import obey, remove
+from tests.support.spark.queries import drain, own_session
 
 Batches = dict[int, list[int]]
 
 
 def run(rows: DataFrame, checkpoint: Path) -> Batches:
     """Read everything there is and stop; the ids of each batch that ran."""
-    found: Batches = {}
-
-    def note(batch: DataFrame, number: int) -> None:
-        found[number] = sorted(row.id for row in batch.select("id").collect())
-
-    writer = rows.writeStream.foreachBatch(note).option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start().awaitTermination(300)
-    return found
+    return {number: sorted(row.id for row in batch) for number, batch in drain(rows, checkpoint).items()}
 
 
 def error_of(action: Callable[[], Any]) -> str:
@@ -274,19 +268,12 @@ def sinks(spark: SparkSession, folder: Path, _: str) -> dict[str, Any]:
         spark.range(first, last).coalesce(1).write.format("delta").mode("append").save(table)
 
     def write(kind: str, rows: DataFrame, checkpoint: str) -> None:
-        writer = rows.writeStream.option("checkpointLocation", str(folder / kind / checkpoint))
-        if kind == "fixed":
+        out = str(folder / kind / "out")
 
-            def put(batch: DataFrame, number: int) -> None:
-                once = (
-                    batch.write.format("delta").mode("append").option("txnAppId", "mine").option("txnVersion", number)
-                )
-                once.save(str(folder / kind / "out"))
+        def put(batch: DataFrame, number: int) -> None:
+            batch.write.format("delta").mode("append").options(txnAppId="mine", txnVersion=number).save(out)
 
-            writer = writer.foreachBatch(put)
-        else:
-            writer = writer.format(kind).option("path", str(folder / kind / "out"))
-        writer.trigger(availableNow=True).start().awaitTermination(300)
+        drain(rows, folder / kind / checkpoint, sink=put if kind == "fixed" else kind, path=out)
 
     found: dict[str, Any] = {}
     add(0, 5)
@@ -310,8 +297,7 @@ def sinks(spark: SparkSession, folder: Path, _: str) -> dict[str, Any]:
 
 def found(spark: SparkSession, folder: Path, servers: str) -> dict[str, Any]:
     """Run every scenario; `servers` are those of Kafka."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "1")
+    own = own_session(spark, partitions=1)
     told = {scenario.__name__: scenario(own, folder / scenario.__name__, servers) for scenario in _SCENARIOS}
     as_json: dict[str, Any] = json.loads(json.dumps(told))
     return as_json

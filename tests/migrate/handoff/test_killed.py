@@ -1,8 +1,5 @@
 """A query that is killed in the middle of a batch, and handed over: state and new query account for each row once."""
 
-import os
-import signal
-import subprocess
 import sys
 from importlib.util import find_spec
 from itertools import chain
@@ -11,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.migrate.handoff.killed import ALL, KILLED_IN, new
-from tests.support.places import ROOT
+from tests.support.services.process import kill_when_ready
 
 pytestmark = [
     pytest.mark.spark,
@@ -24,19 +21,7 @@ def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     """What was handed over, exported and read, source by source."""
     folder = tmp_path_factory.mktemp("killed")
     command = [sys.executable, "-m", "tests.migrate.handoff.killed", str(folder)]
-    with (folder / "errors").open("w") as errors:
-        running = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-        with running:
-            said = running.stdout.readline() if running.stdout else ""
-            os.killpg(running.pid, signal.SIGKILL)  # Python and the JVM: nobody gets to tidy up
-    assert said == "ready\n", (folder / "errors").read_text()[-3000:]
+    kill_when_ready(command, folder / "errors")
     return new(spark, folder)
 
 

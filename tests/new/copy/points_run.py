@@ -91,9 +91,8 @@ class Runs:
 
     def _read(self, spark: Any, job: dict[str, Any]) -> dict[str, Any]:
         """Which rows the sink and each part of the state contain, as Spark reads them."""
-        own, out = spark.newSession(), Path(job["out"])
-        for key, value in {**queries.STATE_STORES[job["store"]], **job["conf"]}.items():
-            own.conf.set(key, value)
+        own = queries.own_session(spark, {**queries.STATE_STORES[job["store"]], **job["conf"]})
+        out = Path(job["out"])
         own.streams.active  # noqa: B018 (4.2.0 makes the coordinator of state stores at the first look at streams)
         told: dict[str, Any] = {"error": None}
         if QUERIES[job["query"]].output_mode == "update":

@@ -64,6 +64,11 @@ class ColumnCase:
         )
 
     @property
+    def first_version(self) -> str:
+        """The first Spark version that has its operator and its state store."""
+        return max(self.since, "4.2" if self.store == "format2" else "")
+
+    @property
     def job(self) -> dict[str, Any]:
         return {"old": asdict(self.old), "new": asdict(self.new)}
 
@@ -90,18 +95,17 @@ def _aggregates() -> Iterator[ColumnCase]:
     last = replace(BASE, aggregates=(*BASE.aggregates, "last(v2) AS x"))
     yield ColumnCase("add last(v2)", BASE, last, (("x", f"{FULL}, and {NOW}"), *_full("n", "s")))
     for store in STORES:
-        since = "4.2" if store == "format2" else "4.0"
         more = replace(BASE, aggregates=("max(v2) AS hi", *BASE.aggregates[::-1], "count(v2) AS c2"))
         expected = (("hi", NOW), ("c2", NOW), *_full("n", "s"))
-        yield ColumnCase(f"{store}: add and reorder", BASE, more, expected, store, since=since)
+        yield ColumnCase(f"{store}: add and reorder", BASE, more, expected, store)
         less = replace(BASE, aggregates=("sum(v) AS total",))
-        yield ColumnCase(f"{store}: remove count", BASE, less, _full("total"), store, since=since)
+        yield ColumnCase(f"{store}: remove count", BASE, less, _full("total"), store)
         only = replace(BASE, aggregates=("count(*) AS n",))
-        yield ColumnCase(f"{store}: remove sum", BASE, only, _full("n"), store, since=since)
+        yield ColumnCase(f"{store}: remove sum", BASE, only, _full("n"), store)
         unknown = replace(BASE, aggregates=("max(v) AS hi", "sum(v) AS s"))
         expected = (("hi", NOW), *_full("s"))
         name = f"{store}: without the old query"
-        yield ColumnCase(name, BASE, unknown, expected, store, known=False, since=since, verdict="unknown")
+        yield ColumnCase(name, BASE, unknown, expected, store, known=False, verdict="unknown")
     swapped = replace(TWO, aggregates=TWO.aggregates[::-1])
     yield ColumnCase("two sums swapped", TWO, swapped, _full("s", "s2"))
     other = replace(BASE, aggregates=("count(*) AS n", "sum(id) AS s"))
@@ -199,8 +203,7 @@ COLLECTED = (
 def _merged() -> Iterator[ColumnCase]:
     for store in STORES:
         two = replace(BASE, keys=("k", "g"))
-        since = "4.2" if store == "format2" else "4.0"
-        yield ColumnCase(f"{store}: a key column less", two, BASE, _full("n", "s"), store, since=since)
+        yield ColumnCase(f"{store}: a key column less", two, BASE, _full("n", "s"), store)
     schema = f"{SCHEMA}, dd DECIMAL(24,2)"
     all_of_them = Query(keys=("g", "k"), aggregates=MERGED, schema=schema)
     names = [text.rpartition(" AS ")[2] for text in MERGED]
@@ -225,9 +228,8 @@ def _merged() -> Iterator[ColumnCase]:
 def _windows() -> Iterator[ColumnCase]:
     short = replace(BASE, window="10 seconds", watermark="")
     for store in STORES:
-        since = "4.2" if store == "format2" else "4.0"
         longer = replace(short, window="20 seconds")
-        yield ColumnCase(f"{store}: longer windows", short, longer, _full("n", "s"), store, since=since)
+        yield ColumnCase(f"{store}: longer windows", short, longer, _full("n", "s"), store)
     keyless = replace(short, keys=())
     yield ColumnCase("longer windows without keys", keyless, replace(keyless, window="30 seconds"), _full("n", "s"))
     both = replace(short, window="20 seconds", keys=(), aggregates=("max(v2) AS hi", "avg(v) AS m", "sum(v) AS s"))
@@ -288,9 +290,9 @@ def _distinct() -> Iterator[ColumnCase]:
 def _within(store: str) -> ColumnCase:
     """A column less in the key of a deduplication within the watermark."""
     old = Query(distinct=("id", "k"), within=True)
-    name, since = f"{store}: within watermark, a column less", "4.2" if store == "format2" else "4.0"
+    name = f"{store}: within watermark, a column less"
     less = replace(old, distinct=("id",))
-    return ColumnCase(name, old, less, (("rows", FULL),), store, since=since, verdict="unknown")
+    return ColumnCase(name, old, less, (("rows", FULL),), store, verdict="unknown")
 
 
 def _joins() -> Iterator[ColumnCase]:
@@ -311,9 +313,8 @@ def _collected() -> Iterator[ColumnCase]:
     names = [text.rpartition(" AS ")[2] for text in COLLECTED]
     old = Query(keys=("k", "g"), aggregates=COLLECTED)
     for store in STORES:
-        since = "4.2" if store == "format2" else "4.0"
         less = replace(old, keys=("k",))
-        yield ColumnCase(f"{store}: lists and sets merged", old, less, _full(*names), store, since=since)
+        yield ColumnCase(f"{store}: lists and sets merged", old, less, _full(*names), store)
     yield ColumnCase("lists and sets in one group", old, replace(old, keys=()), _full(*names))
     short = replace(BASE, window="10 seconds", watermark="", aggregates=COLLECTED)
     longer = replace(short, window="20 seconds")
@@ -328,9 +329,8 @@ def _longer_gaps() -> Iterator[ColumnCase]:
     rows: dict[str, Any] = {"watermark": "", "mode": "complete", "schema": f"{SCHEMA}, dd DECIMAL(24,2)"}
     old = replace(BASE, gap="3 seconds", **rows)
     for store in STORES:
-        since = "4.2" if store == "format2" else "4.0"
         longer = replace(old, gap="4 seconds")  # rows of one key are 4 s apart, which is still one session
-        yield ColumnCase(f"{store}: a longer gap", old, longer, _full("n", "s"), store, since=since)
+        yield ColumnCase(f"{store}: a longer gap", old, longer, _full("n", "s"), store)
     longest = replace(old, gap="1 minute", aggregates=("max(v2) AS hi", "collect_list(v) AS l", "sum(v) AS s"))
     known = replace(old, keys=("k", "g"), aggregates=("sum(v) AS s", "collect_list(v) AS l", "count(*) AS n"))
     more = replace(longest, keys=("k", "g"))
@@ -372,8 +372,7 @@ def _late_additions() -> Iterator[ColumnCase]:
     """Cases that came after other versions were asked: each fifth case is still the one that they know."""
     for store in ("changelog", "format2"):
         every = replace(BASE, keys=())
-        since = "4.2" if store == "format2" else "4.0"
-        yield ColumnCase(f"{store}: no key any more", BASE, every, _full("n", "s"), store, since=since)
+        yield ColumnCase(f"{store}: no key any more", BASE, every, _full("n", "s"), store)
     late = replace(BASE, window="10 seconds", watermark="0 seconds")
     longer, none = replace(late, window="20 seconds"), (("n", NONE), ("s", NONE))
     yield ColumnCase("longer windows, of which some were evicted", late, longer, none, verdict="from-now-on")
@@ -397,8 +396,8 @@ def _variables() -> Iterator[ColumnCase]:
     wide = (_call(TOTAL, "sum", "s BIGINT, n BIGINT"), _call(ITEMS, "things", "v BIGINT"))
     wider = Query(variables=(*wide, _call(COUNTS, "seen", "g INT | n BIGINT")))
     names = ("total=sum", "items=things", "counts=seen")
-    for store, since in (("changelog", "4.0"), ("rocksdb", "4.0"), ("format2", "4.2")):
-        told: dict[str, Any] = {"known": False, "map_column": names, "verdict": "unknown", "since": since}
+    for store in ("changelog", "rocksdb", "format2"):
+        told: dict[str, Any] = {"known": False, "map_column": names, "verdict": "unknown"}
         yield ColumnCase(
             f"{store}: variables renamed and wider", three, wider, _full("a", "b", "c"), store=store, **told
         )
@@ -450,8 +449,8 @@ def _variables() -> Iterator[ColumnCase]:
 def _groups() -> Iterator[ColumnCase]:
     old = Query(group=(("s", "INT"), ("n", "INT")))
     wide = Query(group=(("s", "BIGINT"), ("n", "BIGINT")))
-    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
-        told: dict[str, Any] = {"store": store, "verdict": "unknown", "known": False, "since": since}
+    for store in ("hdfs", "changelog", "format2"):
+        told: dict[str, Any] = {"store": store, "verdict": "unknown", "known": False}
         yield ColumnCase(f"{store}: group state wider", old, wide, _full("s", "n"), **told)
     how: dict[str, Any] = {"known": False}
     less = Query(group=(("n", "INT"),))
@@ -479,10 +478,10 @@ def _groups() -> Iterator[ColumnCase]:
 def _sessions() -> Iterator[ColumnCase]:
     """Session windows: each is put out once, when the watermark has passed it; some began before the change."""
     old = replace(BASE, gap="6 seconds", watermark="15 seconds", schema=f"{SCHEMA}, dd DECIMAL(24,2)")
-    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
+    for store in ("hdfs", "changelog", "format2"):
         less = replace(old, aggregates=("sum(v) AS s",))
         name = f"{store}: sessions: an aggregate less"
-        yield ColumnCase(name, old, less, _full("s"), store=store, since=since)
+        yield ColumnCase(name, old, less, _full("s"), store=store)
     more = replace(old, aggregates=("max(v2) AS hi", *BASE.aggregates[::-1]))
     yield ColumnCase("sessions: aggregates more, in another order", old, more, (("hi", NONE), *_full("n", "s")))
     derived = replace(old, aggregates=("sum(v) AS s", "count(v) AS c"))
@@ -503,9 +502,9 @@ def _join_keys() -> Iterator[ColumnCase]:
     narrow = SCHEMA.replace("id BIGINT", "id INT")
     old = Query(join=(("v",), ("v2", "g")), schema=narrow)
     rows = (("rows", FULL),)
-    for store, since in (("hdfs", "4.0"), ("changelog", "4.0"), ("format2", "4.2")):
+    for store in ("hdfs", "changelog", "format2"):
         wide = replace(old, schema=SCHEMA)
-        yield ColumnCase(f"{store}: join key wider", old, wide, rows, store=store, since=since)
+        yield ColumnCase(f"{store}: join key wider", old, wide, rows, store=store)
     both = Query(join=(("v",), ("g",)), schema=WIDE)
     yield ColumnCase("join key and columns wider, a column less", old, both, rows)
     yield ColumnCase(
@@ -539,8 +538,7 @@ def _sliding_windows() -> Iterator[ColumnCase]:
         ("tumbling", "complete", "30 seconds", "format2"),
     ):
         own, new = replace(old, mode=mode), replace(old, mode=mode, window=window)
-        since = "4.2" if store == "format2" else "4.0"
-        yield ColumnCase(f"sliding windows that become {name}", own, new, _full("n", "s"), store, since=since)
+        yield ColumnCase(f"sliding windows that become {name}", own, new, _full("n", "s"), store)
     tumbling = replace(old, window="5 seconds")
     sliding = replace(tumbling, window="15 seconds/5 seconds")
     yield ColumnCase("tumbling windows that become sliding", tumbling, sliding, _full("n", "s"), "changelog")

@@ -11,6 +11,7 @@ from typing import Any
 
 import ckpt
 from tests.new.evolve.running import SETTINGS, UNNAMED, shorten, write_rows
+from tests.support.spark import queries
 
 OLD, FILES = 2, 5  # of the files, those that the old query has read; each is a batch
 
@@ -229,27 +230,18 @@ class Columns:
     def _run(
         session: Any, folder: Path, query: Mapping[str, Any], checkpoint: Path
     ) -> tuple[list[list[dict[str, Any]]], str | None]:
-        batches: list[list[dict[str, Any]]] = []
         every = bool(query["variables"] or query["gap"])  # each file is a batch, and nothing else
         session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(not every).lower())
 
-        def take(frame: Any, _: int) -> None:
-            batches.append([_plain(row.asDict(recursive=True)) for row in frame.collect()])
-
-        writer = build(session, folder, query).writeStream.option("checkpointLocation", str(checkpoint))
         try:
-            started = writer.outputMode(_mode_of(query)).trigger(availableNow=True).foreachBatch(take).start()
-            started.awaitTermination(120)
+            batches = queries.drain(build(session, folder, query), checkpoint, _mode_of(query)).values()
         except Exception as exception:
-            return batches, shorten(str(exception))
-        return [batch for batch in batches if batch or query["gap"]], None
+            return [], shorten(str(exception))
+        return [[_plain(row.asDict(recursive=True)) for row in rows] for rows in batches if rows or query["gap"]], None
 
 
 def _open(spark: Any, conf: Mapping[str, str]) -> Any:
-    session = spark.newSession()
-    for name, value in {**SETTINGS, **UNNAMED, "spark.sql.session.timeZone": "UTC", **conf}.items():
-        session.conf.set(name, value)
-    return session
+    return queries.own_session(spark, {**SETTINGS, **UNNAMED, "spark.sql.session.timeZone": "UTC", **conf})
 
 
 def _put(folder: Path, numbers: range) -> None:

@@ -22,6 +22,7 @@ from tests.new.evolve.running import SETTINGS, shorten, write_rows
 from tests.record.answers import Document, Folder
 from tests.record.suite import Cases
 from tests.record.worker import Session
+from tests.support.spark import queries
 
 Batches = list[list[str]]
 OLD, FILES = 2, 4
@@ -91,10 +92,7 @@ class Pairs:
 
 def open_session(spark: Any, query: Query) -> Any:
     """Open a session with the settings of a query."""
-    session = spark.newSession()
-    for name, value in {**CONF, "spark.sql.session.timeZone": query.zone}.items():
-        session.conf.set(name, value)
-    return session
+    return queries.own_session(spark, {**CONF, "spark.sql.session.timeZone": query.zone})
 
 
 def judge(made: Path, new: Path, queries: list[ckpt.types.QueryDescription]) -> Document:
@@ -156,18 +154,11 @@ def put(folder: Path, numbers: Iterable[int]) -> None:
 
 def run(session: Any, folder: Path, query: Query, checkpoint: Path) -> tuple[Batches, str | None]:
     """Run a query over what is there: the rows of each batch, and its error."""
-    batches: Batches = []
-
-    def take(frame: Any, _: int) -> None:
-        batches.append([str(row.asDict(recursive=True)) for row in frame.collect()])
-
-    writer = query.build(session, folder).writeStream.option("checkpointLocation", str(checkpoint))
     try:
-        started = writer.outputMode(query.mode).trigger(availableNow=True).foreachBatch(take).start()
-        started.awaitTermination(120)
+        batches = queries.drain(query.build(session, folder), checkpoint, query.mode).values()
     except Exception as exception:
         return [], shorten(str(exception))
-    return batches, None
+    return [[str(row.asDict(recursive=True)) for row in rows] for rows in batches], None
 
 
 def differ(rows: Counter[str], control: Counter[str]) -> Document:

@@ -138,7 +138,7 @@ class Evolved(Cases[Case | ColumnCase]):
 
     def cases(self, minor: str) -> Iterator[Case | ColumnCase]:
         step = _COLUMNS.get(minor)
-        yield from (case for case in COLUMN_CASES[::step] if case.since <= minor) if step else ()
+        yield from (case for case in COLUMN_CASES[::step] if case.first_version <= minor) if step else ()
         yield from OLD_STATE_CASES if minor == "3.5" else ()
         yield from self._list_source_cases(minor)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.spark import topics
+from tests.support.spark import queries, topics
 
 _STREAMING = "spark.sql.streaming."
 NAMED = {_STREAMING + "queryEvolution.enableSourceEvolution": "true", _STREAMING + "offsetLog.formatVersion": "2"}
@@ -134,9 +134,7 @@ class Line:
         fails: bool = False,
     ) -> str | None:
         """Start the query once; return what Spark said if it failed."""
-        session = spark.newSession()
-        for name, value in {**SETTINGS, **conf}.items():
-            session.conf.set(name, value)
+        session = queries.own_session(spark, {**SETTINGS, **conf})
         batches: list[list[Any]] = []
 
         def take(frame: Any, _: int) -> None:
@@ -145,11 +143,9 @@ class Line:
             batches.append([tuple(row) for row in frame.select(sorted(frame.columns)).collect()])
 
         frame = build(session, self.inputs, self.shape, words, options)
-        writer = frame.writeStream.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True)
-        writer = writer.outputMode("update") if self.shape != "rows" else writer
         error = None
         try:
-            writer.foreachBatch(take).start().awaitTermination(120)
+            queries.drain(frame, self.checkpoint, "append" if self.shape == "rows" else "update", take)
         except Exception as exception:
             error = shorten(str(exception))
         for row in (row for batch in batches for row in batch):

@@ -24,7 +24,7 @@ from ckpt.query.description import (
     QueryDescription,
 )
 from ckpt.versions import Spark
-from tests.changes.fixes.async_gap.test_command import after_next, everything
+from tests.changes.applying import after_next, facts
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.evolve.record import describe_operators
@@ -60,13 +60,13 @@ def test_a_new_checkpoint_has_the_source_and_the_old_one_is_only_read(
     ckpt: Ckpt, copy_of: CopyOf, describe: Describe, tmp_path: Path
 ) -> None:
     checkpoint, new = copy_of(FILES), tmp_path / "new"
-    before, query = everything(checkpoint), describe(MORE, OLD)
+    before, query = facts(checkpoint), describe(MORE, OLD)
 
     planned = ckpt("evolve", checkpoint, new, "--to", query, "--plan")
     assert planned.exit_code == 0
     assert not new.exists()
     done = ckpt(*after_next(planned.stdout))
-    assert (done.exit_code, everything(checkpoint)) == (0, before)
+    assert (done.exit_code, facts(checkpoint)) == (0, before)
     assert lines_of(new, 11) == ["-", '{"logOffset":11}']
     assert lines_of(new, 10) == ["-", '{"logOffset":10}']
     assert not list((new / "sources").glob("0/*"))
@@ -90,17 +90,17 @@ def test_what_is_refused_until_it_is_accepted_names_the_command(
 
 def test_in_place_from_the_plan_to_the_end_and_back(ckpt: Ckpt, copy_of: CopyOf, describe: Describe) -> None:
     checkpoint = copy_of(FILES)
-    before, query = everything(checkpoint), describe(MORE, OLD)
+    before, query = facts(checkpoint), describe(MORE, OLD)
 
     planned = ckpt("evolve", checkpoint, "--in-place", "--to", query)
-    assert (planned.exit_code, everything(checkpoint)) == (1, before)
+    assert (planned.exit_code, facts(checkpoint)) == (1, before)
     done = ckpt(*after_next(planned.stdout), "--grace", 0)
     assert done.exit_code == 0
     assert lines_of(checkpoint, 11) == ["-", '{"logOffset":11}']
     assert ckpt("preflight", checkpoint, "--expect", query).exit_code == 0
     undo = ["evolve", checkpoint, "--undo", next(checkpoint.parent.glob("*ckpt-backup*"))]
     assert ckpt(*undo, "--grace", 0).exit_code == 0
-    assert everything(checkpoint) == before
+    assert facts(checkpoint) == before
 
 
 def test_a_change_that_was_interrupted_is_named_and_starts_nothing(ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -219,8 +219,8 @@ def test_names_are_given_and_taken_away(copy_of: CopyOf, tmp_path: Path) -> None
     assert (tmp_path / "named/sources/alpha/11").is_file()
     back = QueryDescription(Spark.V4_2, "update", (OLD,), (), None, None, {})
     library.evolve(str(tmp_path / "named"), str(tmp_path / "back"), to=back, new_id=True)
-    kept = {path: data for path, (data, *_) in everything(checkpoint).items() if path.startswith("sources/0")}
-    assert kept == {path: data for path, (data, *_) in everything(tmp_path / "back").items() if path in kept}
+    kept = {path: data for path, (data, *_) in facts(checkpoint).items() if path.startswith("sources/0")}
+    assert kept == {path: data for path, (data, *_) in facts(tmp_path / "back").items() if path in kept}
     assert lines_of(tmp_path / "back", 11) == lines_of(checkpoint, 11)
 
 

@@ -10,6 +10,7 @@ import ckpt
 from ckpt.types import Knowledge
 from tests.new.evolve.columns_run import _open
 from tests.new.evolve.running import write_rows
+from tests.support.spark.queries import drain
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 FILES = (
@@ -43,14 +44,8 @@ class Rows:
 
     def run(self, frame: Any, checkpoint: str) -> list[tuple[str, int]]:
         """Return ids with the number of their file."""
-        seen: list[tuple[str, int]] = []
-
-        def take(batch: Any, _: int) -> None:
-            seen.extend((row["id"], row["number"]) for row in batch.collect())
-
-        writer = frame.writeStream.foreachBatch(take).trigger(availableNow=True)
-        assert writer.option("checkpointLocation", checkpoint).start().awaitTermination(120)
-        return sorted(seen, key=lambda row: (row[1], row[0]))
+        rows = [(row["id"], row["number"]) for batch in drain(frame, checkpoint).values() for row in batch]
+        return sorted(rows, key=lambda row: (row[1], row[0]))
 
 
 @pytest.mark.spark

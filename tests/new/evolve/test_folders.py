@@ -9,23 +9,20 @@ import pytest
 
 import ckpt
 from tests.new.evolve.running import write_rows
+from tests.support.spark.queries import drain, own_session
 
 pytestmark = pytest.mark.spark
 
 
 def test_old_rows_of_a_folder_more_are_dropped_and_evolve_says_so(spark: Any, tmp_path: Path) -> None:
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session = own_session(spark, partitions=1)
 
     def make(folder: str) -> Any:
         rows = session.readStream.schema("id LONG, t TIMESTAMP").option("maxFilesPerTrigger", "1")
         return rows.json(str(tmp_path / "in" / folder)).withWatermark("t", "30 seconds").dropDuplicates(["id", "t"])
 
     def run(folder: str, checkpoint: Path) -> list[int]:
-        ids: list[int] = []
-        writer = make(folder).writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-        writer.foreachBatch(lambda frame, _: ids.extend(row.id for row in frame.collect())).start().awaitTermination(60)
-        return sorted(ids)
+        return sorted(row.id for batch in drain(make(folder), checkpoint).values() for row in batch)
 
     for number, folder in enumerate("ab"):
         for minute in range(2):
@@ -48,15 +45,10 @@ def test_old_rows_of_a_folder_more_are_dropped_and_evolve_says_so(spark: Any, tm
 
 
 def test_without_a_watermark_old_files_of_a_folder_more_are_passed_over(spark: Any, tmp_path: Path) -> None:
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session = own_session(spark, partitions=1)
 
     def run(folder: str, checkpoint: Path) -> list[int]:
-        counts: list[int] = []
-        writer = make(folder).writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-        writer = writer.foreachBatch(lambda frame, _: counts.extend(row[0] for row in frame.collect()))
-        writer.outputMode("update").start().awaitTermination(60)
-        return counts[-1:]
+        return [row[0] for batch in drain(make(folder), checkpoint, "update").values() for row in batch][-1:]
 
     def make(folder: str) -> Any:
         return session.readStream.schema("id LONG").json(str(tmp_path / "in" / folder)).groupBy().count()

@@ -11,12 +11,13 @@ import pytest
 
 import ckpt as library
 from ckpt.query.description import DescribedExpression
-from tests.changes.fixes.async_gap.test_command import everything
+from tests.changes.applying import facts
 from tests.conftest import Ckpt, CopyOf
 from tests.inspection.preflight import signatures
 from tests.inspection.preflight.test_signatures import archive, described
 from tests.new.evolve.running import Inputs
 from tests.new.evolve.test_command import FILES, MORE, OLD, RATE, STATEFUL, Describe, describe
+from tests.support.spark.queries import drain, own_session
 
 __all__ = ("describe",)
 CHANGES = [each for each in signatures.changes("4.2") if f"bases/{each.base}/metadata" in archive("4.2").namelist()]
@@ -33,7 +34,7 @@ def test_the_command_works_as_it_is_typed(change: signatures.Changed, ckpt: Ckpt
     checkpoint = tmp_path / "bases" / change.base
     described("4.2", change.base).write(str(tmp_path / "old.json"))
     described("4.2", change.id).write(str(tmp_path / "query.json"))
-    before = everything(checkpoint)
+    before = facts(checkpoint)
     words = ("evolve", checkpoint, "--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
 
     guided = ckpt(*words, "-o", "json")
@@ -41,7 +42,7 @@ def test_the_command_works_as_it_is_typed(change: signatures.Changed, ckpt: Ckpt
     document = guided.json()
     comment = ckpt(*words, "-o", "github").stdout.partition("\n\n")[2]
 
-    assert (guided.exit_code, document["refused"], everything(checkpoint)) == (0, None, before)
+    assert (guided.exit_code, document["refused"], facts(checkpoint)) == (0, None, before)
     assert len([line for line in comment.splitlines() if line]) <= 10
     asked = {option for answer in document["answers"] for option in answer["options"]}
     if not document["steps"]:
@@ -132,22 +133,17 @@ def test_state_sources_and_keys_change_at_once(spark: Any, tmp_path: Path, ckpt:
 
     def count(tags: str, keys: str, *aggregates: str) -> Any:
         functions = __import__("pyspark.sql.functions", fromlist=["expr"])
-        own = spark.newSession()
-        own.conf.set("spark.sql.shuffle.partitions", "2")
+        own = own_session(spark, partitions=2)
         rows = own.readStream.schema("id LONG").json(str(tmp_path / tags[0]))
         for tag in tags[1:]:
             rows = rows.union(own.readStream.schema("id LONG").json(str(tmp_path / tag)))
         rows = rows.selectExpr("id", "id % 2 AS k", "id % 3 AS g")
         return rows.groupBy(*keys).agg(*map(functions.expr, aggregates))
 
-    def run(frame: Any, checkpoint: Path) -> None:
-        writer = frame.writeStream.format("noop").outputMode("update").option("checkpointLocation", str(checkpoint))
-        writer.trigger(availableNow=True).start().awaitTermination()
-
     old = count("a", "k", "count(*) AS n")
     new = count("ba", "kg", "sum(id) AS s", "count(*) AS n")
     checkpoint = tmp_path / "cp"
-    run(old, checkpoint)
+    drain(old, checkpoint, "update", "noop")
     for name, frame in (("old", old), ("query", new)):
         library.describe_query(frame, output_mode="update", checkpoint=checkpoint).write(str(tmp_path / f"{name}.json"))
 
@@ -160,7 +156,7 @@ def test_state_sources_and_keys_change_at_once(spark: Any, tmp_path: Path, ckpt:
     }
     assert ckpt(*step["command"][1:], "--jobs", 1).exit_code == 0
     inputs.put("a")
-    run(new, Path(step["command"][3]))
+    drain(new, step["command"][3], "update", "noop")
     rows = library.state_show(step["command"][3], limit=99).rows
     kept = [row for row in rows if row["key_g"] is None]
     assert sorted((row["key_k"], row["value_count"]) for row in kept) == [(0, 2), (1, 1)]

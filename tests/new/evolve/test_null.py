@@ -8,6 +8,7 @@ import pytest
 import ckpt
 from tests.new.evolve.columns_run import _open
 from tests.new.evolve.running import write_rows
+from tests.support.spark.queries import drain
 
 
 @pytest.mark.spark
@@ -19,14 +20,8 @@ def test_old_groups_are_those_of_null(spark: Any, tmp_path: Path) -> None:
         return rows.groupBy(*keys).agg({"v": "sum", "*": "count"})
 
     def run(frame: Any, checkpoint: str) -> dict[Any, Any]:
-        last: dict[Any, Any] = {}
-
-        def take(batch: Any, _: int) -> None:
-            last.update({(row["k"], row["ready"]): row for row in batch.collect() if "ready" in batch.columns})
-
-        writer = frame.writeStream.outputMode("update").foreachBatch(take).trigger(availableNow=True)
-        assert writer.option("checkpointLocation", checkpoint).start().awaitTermination(120)
-        return last
+        batches = drain(frame, checkpoint, "update").values()
+        return {(row["k"], row["ready"]): row for batch in batches for row in batch if "ready" in frame.columns}
 
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     write_rows(tmp_path / "in" / "0.json", [{"k": n % 3, "v": n} for n in range(30)], 1.7e9)

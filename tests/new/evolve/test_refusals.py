@@ -149,29 +149,29 @@ def test_every_refusal_leads_on(minor: str, folder: Path, tmp_path: Path) -> Non
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
+def ask_evolve(name: str, minor: str, folder: Path, scratch: Path, *words: object) -> dict[str, Any]:
+    """Ask for a change by its name, with both queries."""
+    (change,) = (each for own, each in list_changes(minor, folder) if own == name)
+    change.old.write(str(scratch / "old.json"))
+    change.new.write(str(scratch / "query.json"))
+    both = ("--from-query", scratch / "old.json", "--to", scratch / "query.json")
+    return ask(*map(str, ("evolve", change.checkpoint, *words, *both)))
+
+
 @pytest.mark.parametrize(
     ("change", "offered"), [("key: another expression", False), ("key: another column", True)], ids=("same", "other")
 )
 def test_no_one_value_stands_for_a_key_that_is_computed_otherwise(
     change: str, offered: bool, folder: Path, tmp_path: Path
 ) -> None:
-    (found,) = (each for name, each in list_changes("4.2", folder) if name == change)
-    for query, name in ((found.old, "old"), (found.new, "query")):
-        query.write(str(tmp_path / f"{name}.json"))
-    both = ("--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
-    reason = refusal(ask(*map(str, ("evolve", found.checkpoint, tmp_path / "NEW", *both))))
+    reason = refusal(ask_evolve(change, "4.2", folder, tmp_path, tmp_path / "NEW"))
     assert reason is not None
     assert ("--default" in reason) == offered
-    answers = ask(*map(str, ("evolve", found.checkpoint, *both)))["answers"]
-    assert ("--default" in str(answers)) == offered
+    assert ("--default" in str(ask_evolve(change, "4.2", folder, tmp_path)["answers"])) == offered
 
 
 def test_in_place_the_reason_is_what_preflight_found(folder: Path, tmp_path: Path) -> None:
-    (found,) = (each for name, each in list_changes("4.2", folder) if name == "variables: update mode")
-    for query, name in ((found.old, "old"), (found.new, "query")):
-        query.write(str(tmp_path / f"{name}.json"))
-    both = ("--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
-    reason = refusal(ask(*map(str, ("evolve", found.checkpoint, "--in-place", *both))))
+    reason = refusal(ask_evolve("variables: update mode", "4.2", folder, tmp_path, "--in-place"))
     assert "output mode Update, but Append in the checkpoint" in (reason or "")
 
 
@@ -206,11 +206,7 @@ def test_what_has_no_batches_of_its_own_leads_to_a_start(tmp_path: Path) -> None
     ],
 )
 def test_an_operator_of_spark_3_5_begins_empty(change: str, options: set[str], folder: Path, tmp_path: Path) -> None:
-    (found,) = (each for name, each in list_changes("3.5", folder) if name == change)
-    for query, name in ((found.old, "old"), (found.new, "query")):
-        query.write(str(tmp_path / f"{name}.json"))
-    both = ("--from-query", tmp_path / "old.json", "--to", tmp_path / "query.json")
-    said = ask(*map(str, ("evolve", found.checkpoint, *both)))
+    said = ask_evolve(change, "3.5", folder, tmp_path)
     assert {option for answer in said["answers"] for option in answer["options"]} == options
     assert ask(*said["next"][0]["command"][1:])["written"]
     names = {path.name for path in Path(said["into"]).glob("state/0/0/*.snapshot")}

@@ -16,6 +16,7 @@ from ckpt.query.description import DescribedWindow
 from ckpt.types import Knowledge
 from tests.new.evolve.columns_run import _open
 from tests.new.evolve.running import write_rows
+from tests.support.spark.queries import drain
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -84,16 +85,10 @@ class Windows:
 
     def run(self, window: tuple[int, int], checkpoint: str) -> dict[int, int]:
         """Return the count by the start of each window, in seconds; each is emitted once."""
-        counts: dict[int, int] = {}
-
-        def take(frame: Any, _: int) -> None:
-            rows = frame.selectExpr("CAST(window.start AS LONG) AS start", "count").collect()
-            own = {row["start"] - int(BEGIN.timestamp()): row["count"] for row in rows}
-            assert not own.keys() & counts.keys()
-            counts.update(own)
-
-        writer = self.build(window).writeStream.outputMode("append").foreachBatch(take).trigger(availableNow=True)
-        assert writer.option("checkpointLocation", checkpoint).start().awaitTermination(120)
+        frame = self.build(window).selectExpr("CAST(window.start AS LONG) AS start", "count")
+        rows = [row for batch in drain(frame, checkpoint).values() for row in batch]
+        counts = {row["start"] - int(BEGIN.timestamp()): row["count"] for row in rows}
+        assert len(counts) == len(rows)
         return counts
 
 

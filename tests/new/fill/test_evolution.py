@@ -18,8 +18,9 @@ from ckpt.model import Json
 from ckpt.new.fill.frames import read_columns
 from ckpt.new.fitting import Misfit, fit_array
 from tests.conftest import Ckpt
-from tests.new.fill.test_import_state import AGGREGATION, exported
+from tests.new.fill.test_import_state import AGGREGATION, exported, refuse
 from tests.support.places import SAMPLES
+from tests.support.spark.queries import drain, own_session
 
 LISTS: Json = {"type": "array", "elementType": "long", "containsNull": True}
 
@@ -89,9 +90,7 @@ def test_a_column_that_was_lost_or_has_no_null_is_refused(
     column: str, said: bool, told: str, ckpt: Ckpt, tmp_path: Path
 ) -> None:
     given = without(exported(AGGREGATION, tmp_path / "export"), column, said=said)
-    run = ckpt("import-state", given, tmp_path / "new", "--like", AGGREGATION)
-    assert (run.exit_code, told in run.refusal()) == (3, True), run
-    assert not any(path.is_file() for path in (tmp_path / "new").rglob("*"))
+    assert told in refuse(ckpt, given, tmp_path / "new")
 
 
 def test_which_of_two_of_a_name_is_new_is_not_guessed() -> None:
@@ -108,20 +107,16 @@ def test_which_of_two_of_a_name_is_new_is_not_guessed() -> None:
 @pytest.mark.spark
 def test_a_query_with_wider_types_and_one_more_aggregate_begins_with_the_old_state(spark: Any, tmp_path: Path) -> None:
     """The totals are those of all rows; the new aggregate is of the rows that it has seen."""
-    own = spark.newSession()
-    seen: list[list[Any]] = []
-    own.conf.set("spark.sql.shuffle.partitions", "3")
+    own = own_session(spark, partitions=3)
 
     def arrive(name: str, *rows: tuple[int, int, float, float]) -> None:
         lines = [json.dumps(dict(zip(("k", "v", "f", "d"), row, strict=True))) for row in rows]
         (tmp_path / "in" / f"{name}.json").write_text("\n".join(lines))
 
-    def start(checkpoint: str, schema: str, *more: str, condition: str = "true") -> None:
+    def start(checkpoint: str, schema: str, *more: str, condition: str = "true") -> list[list[Any]]:
         rows = own.readStream.schema(schema).json(str(tmp_path / "in")).where(condition)
         found = rows.groupBy("k").agg(*map(functions.expr, ("max(v) AS v", "min(f) AS f", "sum(d) AS d", *more)))
-        query = found.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / checkpoint))
-        query = query.foreachBatch(lambda out, _: seen.append(sorted(map(tuple, out.collect()))))
-        query.trigger(availableNow=True).start().awaitTermination(180)
+        return [sorted(map(tuple, out)) for out in drain(found, tmp_path / checkpoint, "update").values()]
 
     functions = pytest.importorskip("pyspark.sql.functions")
     (tmp_path / "in").mkdir()
@@ -134,8 +129,9 @@ def test_a_query_with_wider_types_and_one_more_aggregate_begins_with_the_old_sta
     library.import_state(str(tmp_path / "export"), str(tmp_path / "new"), like=str(tmp_path / "first"))
 
     arrive("new", (1, 2**40, 3.5, 1), (3, 4, 0.25, 0.75))
-    start("new", wider, "bit_or(v) AS bits")
-    assert seen[2:] == [[(1, 2**40, 1.5, Decimal("7.25"), 2**40), (3, 4, 0.25, Decimal("0.75"), 4)]]
+    assert start("new", wider, "bit_or(v) AS bits") == [
+        [(1, 2**40, 1.5, Decimal("7.25"), 2**40), (3, 4, 0.25, Decimal("0.75"), 4)]
+    ]
     (kept,) = (row for row in library.read_state_arrow(str(tmp_path / "new")).to_pylist() if row["key_k"] == 2)
     assert [*kept.values()] == [2, 7, 0.5, Decimal("1.50"), False, None]
 
@@ -143,32 +139,26 @@ def test_a_query_with_wider_types_and_one_more_aggregate_begins_with_the_old_sta
 @pytest.mark.spark
 def test_an_average_without_rows_is_zero_and_zero(spark: Any, tmp_path: Path) -> None:
     """Where it is NULL it stays so, whatever comes: that is why ckpt makes no NULL of it."""
-    own, place = spark.newSession(), str(tmp_path / "in")
-    seen: list[dict[int, float | None]] = []
+    own, place = own_session(spark, partitions=1), str(tmp_path / "in")
 
-    def start(checkpoint: str, condition: str = "true") -> None:
+    def start(checkpoint: str, condition: str = "true") -> list[dict[int, float | None]]:
         rows = own.readStream.schema("k INT, v INT").json(place).where(condition).groupBy("k").agg({"v": "avg"})
-        query = rows.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / checkpoint))
-        query = query.foreachBatch(lambda out, _: seen.append(dict(map(tuple, out.collect()))))
-        query.trigger(availableNow=True).start().awaitTermination(180)
+        return [dict(map(tuple, out)) for out in drain(rows, tmp_path / checkpoint, "update").values()]
 
-    own.conf.set("spark.sql.shuffle.partitions", "1")
     (tmp_path / "in").mkdir()
     (tmp_path / "in/old.json").write_text('{"k": 1, "v": 1}')
     start("first", "rand() < 0")
     rows = pa.table({"key_k": [1, 2], "value_sum": [None, 0.0], "value_count": [None, 0]})
     library.write_state({"operator 0": rows}, str(tmp_path / "new"), like=str(tmp_path / "first"))
     (tmp_path / "in/new.json").write_text('{"k": 1, "v": 5}\n{"k": 2, "v": 5}\n{"k": 3, "v": 5}')
-    start("new")
-    assert seen[1:] == [{1: None, 2: 5.0, 3: 5.0}]
+    assert start("new") == [{1: None, 2: 5.0, 3: 5.0}]
 
 
 class Rows:
     """Rows without duplicates, a file of ten in each batch."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
-        self._spark, self._folder = spark.newSession(), folder
-        self._spark.conf.set("spark.sql.shuffle.partitions", "2")
+        self._spark, self._folder = own_session(spark, partitions=2), folder
         (folder / "in").mkdir()
 
     def add(self, batch: int) -> None:
@@ -178,12 +168,8 @@ class Rows:
     def start(self, checkpoint: str, out: str, *, first: bool = False) -> None:
         """Run it to its end. The first start of a new query is one batch, and lets no row through."""
         source = self._spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 100 if first else 1)
-        rows = source.json(str(self._folder / "in"))
-        writer = rows.where("rand() < 0" if first else "true").dropDuplicates(["id"]).writeStream
-        writer = (
-            writer.option("checkpointLocation", str(self._folder / checkpoint)).format("parquet").option("path", out)
-        )
-        writer.trigger(availableNow=True).start().awaitTermination(300)
+        rows = source.json(str(self._folder / "in")).where("rand() < 0" if first else "true").dropDuplicates(["id"])
+        drain(rows, self._folder / checkpoint, sink="parquet", path=out)
 
     def read(self, out: str) -> list[int]:
         return sorted(row.id for row in self._spark.read.parquet(out).collect())

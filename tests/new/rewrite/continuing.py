@@ -67,24 +67,15 @@ def _made(spark: Any, case: Case, uri: str, folder: Path) -> ckpt.types.Rewrite:
 
 def _run(spark: Any, sample: str, checkpoint: Path, form: ckpt.types.Form) -> dict[int, list[str]]:
     """One start: the rows of each batch that it ran."""
-    seen: dict[int, list[str]] = {}
     query = queries.QUERIES[_BY_NAME[sample].query]
-
-    def keep(rows: Any, batch: int) -> None:
-        seen[batch] = sorted(map(str, rows.collect()))
-
     store = "hdfs" if form.provider == "hdfs" else "format2" if form.version == 2 else "changelog"
     conf = {
         **_BY_NAME[sample].conf,
         f"{_STATE_STORE}maintenanceInterval": "1s",
         f"{_STATE_STORE}minDeltasForSnapshot": "2",
     }
-    handle = queries.start(spark, query, checkpoint, store=store, sink=keep, conf=conf)
-    try:
-        assert handle.awaitTermination(180), "it does not end"
-    finally:
-        handle.stop()
-    return seen
+    batches = queries.run(spark, query, checkpoint, store=store, conf=conf)
+    return {batch: sorted(map(str, rows)) for batch, rows in batches.items()}
 
 
 def frames(checkpoint: Path | str, shape: str = "flat", *, partition_id: bool = False) -> dict[str, Any]:

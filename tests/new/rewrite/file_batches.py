@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 COMPACTED = {**STATE_STORES["changelog"], "spark.sql.streaming.stateStore.rocksdb.compactOnCommit": "true"}
 SCATTERED = STATE_STORES["rocksdb"]
@@ -17,10 +17,8 @@ class FileBatches:
     """The session of a query, and the files that it reads: a file in each batch."""
 
     def __init__(self, spark: Any, folder: Path, conf: dict[str, str]) -> None:
-        self._spark, self._folder = spark.newSession(), folder / "in"
+        self._spark, self._folder = own_session(spark, conf, partitions=2), folder / "in"
         self._folder.mkdir()
-        for name, value in {"spark.sql.shuffle.partitions": "2", **conf}.items():
-            self._spark.conf.set(name, value)
 
     def add(self, number: int, rows: int, keys: int) -> None:
         """Add a file with so many rows, of so many keys."""
@@ -29,20 +27,10 @@ class FileBatches:
 
     def start(self, checkpoint: Path, processor: Any) -> dict[int, list[tuple[int, str]]]:
         """Run a processor of (k, all) to the end of the files: of each batch the keys, and their text."""
-        shown: dict[int, list[tuple[int, str]]] = {}
-
-        def keep(rows: Any, batch: int) -> None:
-            shown[batch] = sorted((row.k, row.all) for row in rows.collect())
-
         source = self._spark.readStream.schema("k INT, v INT").option("maxFilesPerTrigger", 1).json(str(self._folder))
         grouped = source.groupBy("k").transformWithStateInPandas(processor, "k INT, all STRING", "Update", "None")
-        writer = grouped.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
-        handle = writer.foreachBatch(keep).trigger(availableNow=True).start()
-        try:
-            assert handle.awaitTermination(180), "it does not end"
-        finally:
-            handle.stop()
-        return shown
+        batches = drain(grouped, checkpoint, "update")
+        return {batch: sorted((row.k, row.all) for row in rows) for batch, rows in batches.items()}
 
 
 def appending_processor() -> Any:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.spark.queries import drain, own_session
+
 _STREAMING = "spark.sql.streaming."
 SETTINGS = {
     f"{_STREAMING}stateStore.minDeltasForSnapshot": "2",
@@ -132,9 +134,7 @@ def build(spark: Any, job: dict[str, Any]) -> Any:
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
     """Start the query of a job once, and return the rows of its batches; or describe it."""
-    session, shape = spark.newSession(), SHAPES[job["shape"]]
-    for name, value in {**SETTINGS, **job["conf"]}.items():
-        session.conf.set(name, value)
+    session, shape = own_session(spark, {**SETTINGS, **job["conf"]}), SHAPES[job["shape"]]
     frame = build(session, job)
     if job["do"] == "describe":
         import ckpt
@@ -142,14 +142,8 @@ def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="ckpt-described-") as folder:
             described = ckpt.describe_query(frame, output_mode=shape.mode, checkpoint=folder)
         return dict(json.loads(described.to_json()))
-    batches: list[list[list[str]]] = []
-    writer = frame.writeStream.option("checkpointLocation", job["checkpoint"]).outputMode(shape.mode)
-    writer = writer.foreachBatch(lambda rows, _: batches.append([[*map(str, row)] for row in rows.collect()]))
     try:
-        query = writer.trigger(availableNow=True).start()
-        if not query.awaitTermination(120):
-            query.stop()
-            return {"rows": [], "error": "it does not end"}
+        batches = drain(frame, job["checkpoint"], shape.mode).values()
     except Exception as error:
         return {"rows": [], "error": str(error)[:500]}
-    return {"rows": [row for batch in batches for row in batch], "error": None}
+    return {"rows": [[*map(str, row)] for batch in batches for row in batch], "error": None}

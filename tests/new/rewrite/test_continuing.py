@@ -13,7 +13,7 @@ from tests.new.rewrite.continuing import Case, found, state
 from tests.new.rewrite.file_batches import COMPACTED, SCATTERED, FileBatches, appending_processor
 from tests.support.spark.live import EVERY_CASE
 from tests.support.spark.pandas_state import collecting_processor
-from tests.support.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 pytestmark = pytest.mark.spark
 _STATE_STORE = "spark.sql.streaming.stateStore."
@@ -150,17 +150,13 @@ def test_state_of_another_codec_keeps_it(
 
 def test_keys_that_a_condition_left_out_were_never_seen(spark: Any, tmp_path: Path) -> None:
     """Those without a purchase since day 5; a query that never had their rows is the judge."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")
+    session = own_session(spark, partitions=2)
 
     def run(name: str) -> dict[str, tuple[int, int]]:
-        seen: dict[str, tuple[int, int]] = {}
         rows = session.readStream.schema("user STRING, spent LONG, day LONG").json(str(tmp_path / "in" / name))
         totals = rows.groupBy("user").agg({"spent": "sum", "day": "max"}).toDF("user", "total", "last")
-        writer = totals.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / name))
-        writer = writer.foreachBatch(lambda rows, _: seen.update({row.user: row[1:] for row in rows.collect()}))
-        assert writer.trigger(availableNow=True).start().awaitTermination(180)
-        return seen
+        batches = drain(totals, tmp_path / name, "update").values()
+        return {row.user: row[1:] for batch in batches for row in batch}
 
     def add(name: str, part: str, users: range) -> None:
         (tmp_path / "in" / name).mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,7 @@ from tests.new.rewrite.merged import CASES, SUITE, ask, put
 from tests.new.rewrite.merged_queries import answer as answer_to, build
 from tests.support.places import SAMPLES
 from tests.support.spark.live import EVERY_CASE, Here
+from tests.support.spark.queries import drain, own_session
 
 ANSWERS = SUITE.answers.read_all()
 RECORDED = [(minor, name) for minor in ANSWERS for name in SUITE.wanted(minor)]
@@ -59,13 +60,11 @@ def test_queries_continue_together_or_apart(case: Any, spark: Any, tmp_path: Pat
 @pytest.mark.spark
 def test_a_folder_of_files_takes_batches_as_the_page_says(spark: Any, tmp_path: Path) -> None:
     """A gap below a batch id fails at the next compaction; a batch id of another query is silently dropped."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.streaming.fileSink.log.compactInterval", "3")
+    session = own_session(spark, {"spark.sql.streaming.fileSink.log.compactInterval": "3"})
 
     def run(name: str, tags: str, sink: str, rows: str = "") -> None:
         job = {"shape": "dedup", "tags": [*tags], "inputs": str(tmp_path / "inputs"), "filter": rows}
-        writer = build(session, job).writeStream.option("checkpointLocation", str(tmp_path / name))
-        writer.format("parquet").trigger(availableNow=True).start(str(tmp_path / sink)).awaitTermination(120)
+        drain(build(session, job), tmp_path / name, sink="parquet", path=str(tmp_path / sink))
 
     def read(*sinks: str) -> list[tuple[int, int]]:
         frames = [session.read.parquet(str(tmp_path / sink)).collect() for sink in sinks]
@@ -118,8 +117,7 @@ def test_a_delta_table_takes_all_queries(spark: Any, tmp_path: Path) -> None:
 
     def run(name: str, tags: str, to: str = table, where: str | None = None) -> None:
         frame = build(spark, {"shape": "dedup", "tags": [*tags], "inputs": str(inputs), "filter": where})
-        writer = frame.writeStream.format("delta").option("checkpointLocation", str(tmp_path / name))
-        writer.trigger(availableNow=True).start(to).awaitTermination()
+        drain(frame, tmp_path / name, sink="delta", path=to)
 
     for number in range(2):
         put(inputs, "a", number)
@@ -202,12 +200,8 @@ def test_one_reader_of_two_sources_reads_rows_twice(spark: Any, tmp_path: Path) 
         frames = [reader.json(str(tmp_path / "a")) for _ in range(readers)]
         parts = [frames[number % readers].where(f"key = {key}") for number, key in enumerate(keys)]
         counts = reduce(lambda left, right: left.union(right), parts).groupBy("key").count()
-
-        def take(frame: Any, _: int) -> None:
-            totals.update({f"{name} {row['key']}": row["count"] for row in frame.collect()})
-
-        writer = counts.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / name))
-        writer.foreachBatch(take).trigger(availableNow=True).start().awaitTermination(120)
+        for rows in drain(counts, tmp_path / name, "update").values():
+            totals.update({f"{name} {row['key']}": row["count"] for row in rows})
 
     put(tmp_path, "a", 0)
     run("first", 1)
@@ -242,12 +236,8 @@ def test_one_source_of_kafka_reads_the_topics_of_both(kafka: str, kafka_jars: st
         counts = rows.groupBy("key").agg({"number": "sum", "*": "count"})
         if describe:
             return ckpt.describe_query(counts, output_mode="update")
-
-        def take(frame: Any, _: int) -> None:
-            totals.update({row["key"]: (row["count(1)"], row["sum(number)"]) for row in frame.collect()})
-
-        writer = counts.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / name))
-        writer.foreachBatch(take).trigger(availableNow=True).start().awaitTermination(120)
+        for batch in drain(counts, tmp_path / name, "update").values():
+            totals.update({row["key"]: (row["count(1)"], row["sum(number)"]) for row in batch})
         return None
 
     put_numbers("merge-eu", 0, 5)

@@ -13,6 +13,7 @@ import ckpt as library
 from tests.conftest import Ckpt
 from tests.new.rewrite.runbook_steps import blocks
 from tests.support.places import SAMPLES
+from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 
 def test_rewrite(ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +68,7 @@ def test_bootstrap(spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.M
 
     (tmp_path / "history").mkdir()
     arrive("old", ("ada", 5), ("bob", 7), ("ada", 1))
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "3")
-    own.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDER)
+    own = own_session(spark, STATE_STORES["rocksdb"], partitions=3)
     *first, (_, last) = blocks("bootstrap.md")
     names: dict[str, Any] = {"spark": own, "keep": keep}
     for kind, text in first:
@@ -93,24 +92,22 @@ def test_bootstrap(spark: Any, ckpt: Ckpt, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.spark
 def test_an_outer_join_puts_out_rows_that_were_not_joined(spark: Any, tmp_path: Path) -> None:
     """Of two rows that the state begins with one says that it was joined already; both expire."""
-    own, at = spark.newSession(), pa.array([datetime(2026, 1, 1, tzinfo=UTC)] * 2, pa.timestamp("us", "UTC"))
-    own.conf.set("spark.sql.shuffle.partitions", "2")
-    put_out: list[tuple[str, str | None]] = []
+    own, at = (
+        own_session(spark, partitions=2),
+        pa.array([datetime(2026, 1, 1, tzinfo=UTC)] * 2, pa.timestamp("us", "UTC")),
+    )
 
     def arrive(side: str, user: str, time: str) -> None:
         row = {"side": side, "user": user, "at": f"2026-01-01T{time}:00Z"}
         (tmp_path / f"in/{side} {user}.json").write_text(json.dumps(row))
 
-    def start(checkpoint: str, condition: str = "true") -> None:
+    def start(checkpoint: str, condition: str = "true") -> list[tuple[str, str | None]]:
         rows = own.readStream.schema("side STRING, user STRING, at TIMESTAMP").json(str(tmp_path / "in"))
         rows = rows.where(condition)
         left = rows.where("side = 'left'").selectExpr("user", "at").withWatermark("at", "1 hour")
         right = rows.where("side = 'right'").selectExpr("user AS other", "at AS then").withWatermark("then", "1 hour")
         joined = left.join(right, functions.expr("user = other AND then BETWEEN at AND at + INTERVAL 1 HOUR"), "left")
-        query = joined.writeStream.option("checkpointLocation", str(tmp_path / checkpoint)).foreachBatch(
-            lambda found, _: put_out.extend((row.user, row.other) for row in found.collect())
-        )
-        query.trigger(availableNow=True).start().awaitTermination(180)
+        return sorted((row.user, row.other) for batch in drain(joined, tmp_path / checkpoint).values() for row in batch)
 
     functions = pytest.importorskip("pyspark.sql.functions")
     (tmp_path / "in").mkdir()
@@ -124,11 +121,7 @@ def test_an_outer_join_puts_out_rows_that_were_not_joined(spark: Any, tmp_path: 
     library.write_state(sides, str(tmp_path / "new"), like=str(tmp_path / "first"))
     arrive("left", "zed", "12:00")
     arrive("right", "zed", "12:30")
-    start("new")
-    assert sorted(put_out) == [("bob", None), ("zed", "zed")]
-
-
-PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    assert start("new") == [("bob", None), ("zed", "zed")]
 
 
 def _absolute(text: str, folder: Path) -> str:

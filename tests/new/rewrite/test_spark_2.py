@@ -96,17 +96,13 @@ class Continued:
 
     def run(self, name: str, query: Callable[[Callable[[], Any]], Any] | None = None) -> dict[int, list[str]]:
         """Run to the end of the files: the rows of each batch."""
-        shown: dict[int, list[str]] = {}
 
         def rows() -> Any:
             reader = self._session.readStream.schema("value INT, time TIMESTAMP").option("maxFilesPerTrigger", 1)
             return reader.json(str(self._folder / "in"))
 
-        writer = (query or self._old.query)(rows).writeStream.outputMode("append" if query else self._mode)
-        writer = writer.option("checkpointLocation", str(self._folder / name))
-        writer = writer.foreachBatch(lambda frame, batch: shown.update({batch: sorted(map(str, frame.collect()))}))
-        assert writer.trigger(availableNow=True).start().awaitTermination(180)
-        return shown
+        frame, mode = (query or self._old.query)(rows), "append" if query else self._mode
+        return {batch: sorted(map(str, out)) for batch, out in queries.drain(frame, self._folder / name, mode).items()}
 
     @property
     def _mode(self) -> str:
@@ -167,24 +163,18 @@ def _grouped(session: Any) -> Any:
 
 def test_groups_of_state_format_1_continue(spark: Any, tmp_path: Path) -> None:
     """As Spark 2 kept those of (flat)MapGroupsWithState, without a schema; a query of today states it."""
-    session = spark.newSession()
-    for name, value in {GROUPS_FORMAT: "1", **queries.STATE_STORES["hdfs"]}.items():
-        session.conf.set(name, value)
+    session = queries.own_session(spark, {GROUPS_FORMAT: "1", **queries.STATE_STORES["hdfs"]})
 
     def run(name: str) -> dict[int, list[str]]:
-        shown: dict[int, list[str]] = {}
-        writer = _grouped(session).writeStream.option("checkpointLocation", str(tmp_path / name))
-        writer = writer.foreachBatch(lambda rows, batch: shown.update({batch: sorted(map(str, rows.collect()))}))
-        assert writer.trigger(availableNow=True).start().awaitTermination(180)
-        return shown
+        batches = queries.drain(_grouped(session), tmp_path / name)
+        return {batch: sorted(map(str, rows)) for batch, rows in batches.items()}
 
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     run("old")
     rows = ckpt.read_state_arrow(old)
     assert rows.column_names == ["key_key", "value_rows", "value_last"]
     described = {"same.json": _grouped(session)}
-    session = session.newSession()
-    session.conf.set(GROUPS_FORMAT, "2")
+    session = queries.own_session(session, {GROUPS_FORMAT: "2"})
     described["today.json"] = _grouped(session)
     for folder in tmp_path.rglob("_metadata"):
         shutil.rmtree(folder)

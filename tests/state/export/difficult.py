@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 FAR = 4_000_000_000_000
 """A time in ms that no test will see."""
@@ -80,15 +80,11 @@ class Made:
         )
 
     def _run(self, name: str, build: Callable[[Any], Any], mode: str, conf: dict[str, str], *, starts: int) -> Path:
-        own, checkpoint = self.spark.newSession(), self.folder / name
-        for key, value in conf.items():
-            own.conf.set(key, value)
+        own, checkpoint = own_session(self.spark, conf), self.folder / name
         source = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).option("numPartitions", 1)
         for _ in range(starts):
             rows = source.option("startTimestamp", 1_700_000_000_000).load()
-            writer = build(rows).writeStream.outputMode(mode).format("noop")
-            writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-            writer.start().awaitTermination()
+            drain(build(rows), checkpoint, mode, "noop")
         return checkpoint
 
 

@@ -128,14 +128,6 @@ def test_an_earlier_batch(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
     assert {row["key"]: len(row["timers"]) for row in rows} == dict.fromkeys(range(5), 1)
 
 
-def test_csv_refuses_arrays_by_name(ckpt: Ckpt, spark: Any, tmp_path: Path) -> None:
-    words = ("--shape", "initial-state", "--format", "csv", "--to", tmp_path / "out")
-    result = ckpt("export-state", "--engine", "spark", "sample_checkpoints/tws-rocksdb-4.2", *words)
-    assert result.exit_code == 2
-    assert "column recent (array)" in result.refusal()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_damage_of_one_part_is_damage(spark: Any) -> None:
     """All state of a key, or none: a frame without a side of a join would pass for the whole."""
     with pytest.raises(CkptError, match=r"CKPT304 .*right side"):

@@ -9,6 +9,7 @@ import pytest
 
 import ckpt
 from tests.state.export import rows
+from tests.support.spark.queries import drain, own_session
 
 pytestmark = pytest.mark.spark
 
@@ -18,8 +19,7 @@ BATCHES = 2
 def run(spark: Any, frame: Any, path: Path, output_mode: str = "append") -> str:
     """Two batches of a query; the path of its checkpoint."""
     for _ in range(BATCHES):
-        writer = frame.writeStream.outputMode(output_mode).format("noop").option("checkpointLocation", str(path))
-        writer.trigger(availableNow=True).start().awaitTermination()
+        drain(frame, path, output_mode, "noop")
     return str(path)
 
 
@@ -53,9 +53,7 @@ def test_joins(kind: str, left_rows: range, spark: Any, tmp_path: Path) -> None:
 
     In join state format 2: Spark 4.2 starts none in format 1 ("Unsupported schema writer version: 1").
     """
-    own = spark.newSession()
-    own.conf.set("spark.sql.streaming.join.stateFormatVersion", "2")
-    own.conf.set("spark.sql.shuffle.partitions", "2")
+    own = own_session(spark, {"spark.sql.streaming.join.stateFormatVersion": "2"}, partitions=2)
     left, right = source(own, "left"), source(own, "right", 5, "value * 2 + 1")
     path = run(own, left.join(right, near("left_value = right_value"), kind), tmp_path / "checkpoint")
 
@@ -73,9 +71,7 @@ def test_joins(kind: str, left_rows: range, spark: Any, tmp_path: Path) -> None:
 
 def test_an_aggregation_in_state_format_1(spark: Any, tmp_path: Path) -> None:
     """Its values repeat the key."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.streaming.aggregation.stateFormatVersion", "1")
-    own.conf.set("spark.sql.shuffle.partitions", "2")
+    own = own_session(spark, {"spark.sql.streaming.aggregation.stateFormatVersion": "1"}, partitions=2)
     counts = source(own, "one").selectExpr("one_value % 3 AS key").groupBy("key").count()
     path = run(own, counts, tmp_path / "checkpoint", "update")
 

@@ -12,6 +12,7 @@ import pytest
 from ckpt.model import Json
 from ckpt.state.reading.columns import BLURRED, find_blurred, flat_columns
 from tests.conftest import Ckpt
+from tests.support.spark.queries import drain, own_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,17 +49,14 @@ def _queries(rows: DataFrame) -> dict[str, DataFrame]:
 @pytest.fixture(scope="module")
 def checkpoints(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """By the struct that is NULL for one key and full of NULLs for another."""
-    own = spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "1")
-    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    own = own_session(spark, {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}, partitions=1)
     rows = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).option("numPartitions", 1).load()
     found = {
         name: str(tmp_path_factory.mktemp("nulls") / "checkpoint")
         for name in ("value.max", "key.pair", "value.groupState")
     }
     for name, query in _queries(rows).items():
-        writer = query.writeStream.outputMode("update").format("noop").option("checkpointLocation", found[name])
-        writer.trigger(availableNow=True).start().awaitTermination()
+        drain(query, found[name], "update", "noop")
     return found
 
 

@@ -55,13 +55,6 @@ def test_no_repository_has_it(ckpt_process: Ckpt, tmp_path: Path) -> None:
     assert f"unresolved dependency: io.delta#{NAME};{VERSION}: not found; check the name" in run.refusal()
 
 
-def test_jars_that_are_here_are_taken(ckpt_process: Ckpt, tmp_path: Path) -> None:
-    jars = ",".join(map(str, delta()))
-    run = export(ckpt_process, tmp_path, "--conf", f"spark.jars={jars}")
-    assert run.exit_code == 0, run.stderr
-    check_table(tmp_path / "table")
-
-
 def test_a_package_that_can_be_had_is_loaded(ckpt_process: Ckpt, tmp_path: Path) -> None:
     """From a folder, through Ivy; what it depends on is given."""
     main, others = ([jar for jar in delta() if jar.name.startswith(NAME) is own] for own in (True, False))

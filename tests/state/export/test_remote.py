@@ -1,27 +1,23 @@
-"""Checkpoint and target on S3 and on HDFS, with Spark: the export is the local one, and a failed one leaves nothing."""
+"""Checkpoint and target on S3, with Spark: the export is the local one, and a failed one leaves nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ckpt.storage import open_storage
-from tests.conftest import Ckpt, CopyOf, Run
+from tests.conftest import CopyOf
 from tests.state.export.runs import run_all
 from tests.state.export.test_cluster import content, manifests
-from tests.state.export.test_writing import spoil
 from tests.support.places import ROOT
+from tests.support.remedies import spoil
 from tests.support.services.fixtures import or_skip
-from tests.support.services.hdfs import HdfsCluster
 from tests.support.services.s3 import S3Server, s3a_jars
 from tests.support.spark.live import EVERY_CASE
 
 pytestmark = [pytest.mark.spark, pytest.mark.service]
-
-Export = Callable[[list[list[str]]], list[Run]]
 
 SAMPLES = {
     "HDFS-backed": ("join-hdfs-3.5", ("--side", "left")),
@@ -35,31 +31,15 @@ if EVERY_CASE:
 
 
 def test_s3(s3: S3Server, copy_of: CopyOf, tmp_path: Path) -> None:
+    """Export samples that lie there to a place there; then once more onto it, and from a damaged one."""
     with or_skip("s3a"):
         jars = {"spark.jars": ",".join(map(str, s3a_jars()))}
-    files = s3.file_system()
-    files.create_dir("exports")
+    s3.file_system().create_dir("exports")
+    target, options = "s3a://exports/of state", s3.options
 
     def upload(folder: Path) -> str:
         return "s3a" + s3.upload(folder).removeprefix("s3")
 
-    def export(runs: list[list[str]]) -> list[Run]:
-        return run_all(runs, jars | s3.confs, timeout=600).all
-
-    check(upload, "s3a://exports/of state", s3.options, export, copy_of, tmp_path)
-
-
-def test_hdfs(hdfs: HdfsCluster, spark: Any, ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
-    """Spark comes with what it needs, so that the session of all tests will do."""
-
-    def export(runs: list[list[str]]) -> list[Run]:
-        return [ckpt("export-state", "--engine", "spark", *words) for words in runs]
-
-    check(hdfs.upload, f"{hdfs.root}/exports/of state", {}, export, copy_of, tmp_path)
-
-
-def check(upload: Any, target: str, options: dict[str, str], export: Export, copy_of: CopyOf, tmp_path: Path) -> None:
-    """Export samples that lie there to a place there; then once more onto it, and from a damaged one."""
     door = [word for name, value in options.items() for word in ("--storage-options", f"{name}={value}")]
     damaged = copy_of("aggregation-changelog-4.2", to="damaged")
     for changelog in (damaged / "state" / "0" / "1").glob("*.changelog"):
@@ -74,7 +54,7 @@ def check(upload: Any, target: str, options: dict[str, str], export: Export, cop
     runs = [*local, *remote, [*again, "--plan"], [*again, "--mode", "overwrite"], [*failing, f"{target}/failed"]]
     runs.append([*failing, f"{target}/HDFS-backed", "--mode", "overwrite"])
 
-    told = export(runs)
+    told = run_all(runs, jars | s3.confs, timeout=600).all
 
     for run in told[: 2 * len(SAMPLES)]:
         assert run.exit_code == 0, run.stderr

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Ckpt
+from tests.support.spark.queries import drain
 
 pytestmark = pytest.mark.spark
 
@@ -30,8 +31,7 @@ def checkpoint(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         F.max(F.make_dt_interval(F.lit(0), number)).alias("i"),
     )
     path = str(tmp_path_factory.mktemp("types") / "checkpoint")
-    writer = parts.writeStream.outputMode("update").format("noop").option("checkpointLocation", path)
-    writer.trigger(availableNow=True).start().awaitTermination()
+    drain(parts, path, "update", "noop")
     return path
 
 

@@ -18,6 +18,7 @@ from ckpt.extras import install_command
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.support.places import ROOT
+from tests.support.remedies import spoil
 from tests.support.spark.live import trace
 
 pytestmark = pytest.mark.spark
@@ -85,14 +86,6 @@ def test_a_folder_that_was_not_exported_is_never_overwritten(ckpt: Ckpt, spark: 
     assert result.exit_code == 2
     assert "not overwritten" in result.refusal()
     assert (tmp_path / "photos" / "cat.jpg").read_text() == "miaow"
-
-
-def spoil(file: Path) -> None:
-    """Overwrite the compressed bytes of a state file, and keep its size and its end."""
-    data = bytearray(file.read_bytes())
-    data[22:-21] = b"\xa5" * len(data[22:-21])
-    file.write_bytes(data)
-    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("mode", ["error", "overwrite"])

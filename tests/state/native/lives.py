@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.spark.queries import STATE_STORES
+from ckpt.state.native.history import StateHistory
+from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 Event = tuple[int, str, str | None]
 """Batch, change, cause of a removal."""
@@ -71,18 +72,26 @@ class Life:
 
 def run(spark: Any, life: Life, script: Path, checkpoint: Path) -> Path:
     """Run a query over the script, a file in each batch."""
-    own = spark.newSession()
     idle = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
-    for key, value in {**STATE_STORES[life.store], **idle, **life.conf}.items():
-        own.conf.set(key, value)
+    own = own_session(spark, {**STATE_STORES[life.store], **idle, **life.conf})
 
     def read() -> Any:
         return own.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).json(str(script))
 
-    writer = life.build(read).writeStream.outputMode(life.mode).format("noop")
-    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
-    query.awaitTermination()
+    drain(life.build(read), checkpoint, life.mode, "noop")
     return checkpoint
+
+
+def follow(history: StateHistory, batch: int) -> list[str]:
+    """The rows of a key after a batch, by the events up to it."""
+    there = list(history.first_rows)
+    for event in history.events:
+        if event.batch <= batch:
+            if event.before is not None:
+                there.remove({**event.key, **event.before})
+            if event.after is not None:
+                there.append({**event.key, **event.after})
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in there)
 
 
 def _timed(read: Any) -> Any:

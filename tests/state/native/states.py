@@ -79,19 +79,16 @@ def write(spark: Any, state: State, folder: Path) -> None:
     """Run the query of a case for two batches, of all rows and of some again."""
     from pyspark.sql import functions as F
 
-    from tests.support.spark.queries import STATE_STORES
+    from tests.support.spark.queries import STATE_STORES, drain, own_session
 
-    own = spark.newSession()
-    for key, value in STATE_STORES[state.store].items():
-        own.conf.set(key, value)
-    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    idle = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+    own = own_session(spark, {**STATE_STORES[state.store], **idle})
     source = own.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS - 3).option("numPartitions", 1)
     for _ in range(2):
         numbers = source.option("startTimestamp", 1_700_000_000_000).load().selectExpr(f"value % {ROWS} AS row")
         grouped = numbers.join(own.sql(state.sql), "row").groupBy(*(f"k{n}" for n in range(len(state.keys))))
         frame = grouped.agg(*(F.first(f"c{n}") for n in range(len(state.values))))
-        writer = frame.writeStream.outputMode("update").format("noop").option("checkpointLocation", str(folder))
-        writer.trigger(availableNow=True).start().awaitTermination()
+        drain(frame, folder, "update", "noop")
 
 
 def read(spark: Any, state: State, folder: Path) -> Any:

@@ -22,6 +22,7 @@ from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
 from tests.state.native.values import rows_of
 from tests.support.places import ROOT, SAMPLES
+from tests.support.remedies import spoil
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +69,7 @@ def test_no_java_and_no_pyspark(tmp_path: Path) -> None:
         f"    asked = ckpt.types.ExportRequest('{SAMPLE}', f'{tmp_path}/{{engine}}', engine=engine)\n"
         "    done = ckpt.export_state(asked)\n"
         "    assert (done.engine, done.parts[0].rows) == (Engine.NATIVE, 14)\n"
+        "ckpt.read_state_arrow('sample_checkpoints/join-rocksdb-4.0', side='left')\n"
         "assert not {'pyspark', 'py4j', 'pandas'} & set(sys.modules)\n"
     )
     done = subprocess.run(
@@ -79,10 +81,7 @@ def test_no_java_and_no_pyspark(tmp_path: Path) -> None:
 def damaged(copy_of: CopyOf, sample: str, folder: str) -> Path:
     checkpoint = copy_of(sample)
     for file in (checkpoint / folder).glob("*.delta"):
-        data = bytearray(file.read_bytes())
-        data[22:-21] = b"\xa5" * len(data[22:-21])
-        file.write_bytes(data)
-        (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+        spoil(file)
     return checkpoint
 
 

@@ -11,13 +11,14 @@ import pytest
 
 import ckpt as library
 from ckpt.errors import UsageError
-from ckpt.state.native.history import KeyEvent, StateHistory, state_history
+from ckpt.state.native.history import KeyEvent, state_history
 from ckpt.state.reading.choose import StateDamaged
 from ckpt.state.reading.units import StateUnit
 from ckpt.storage.local import LocalStorage
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.state.export import rows
+from tests.state.native.lives import follow
 from tests.state.native.test_show import key_of
 from tests.support.places import SAMPLES
 
@@ -27,18 +28,6 @@ KEY = {"key": "3"}
 
 def changes(events: tuple[KeyEvent, ...]) -> list[tuple[int, str]]:
     return [(event.batch, str(event.change)) for event in events]
-
-
-def follow(history: StateHistory, batch: int) -> list[str]:
-    """The rows of a key after a batch, by the events up to it."""
-    there = list(history.first_rows)
-    for event in history.events:
-        if event.batch <= batch:
-            if event.before is not None:
-                there.remove({**event.key, **event.before})
-            if event.after is not None:
-                there.append({**event.key, **event.after})
-    return sorted(json.dumps(row, sort_keys=True) for row in there)
 
 
 @pytest.mark.parametrize(

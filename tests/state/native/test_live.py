@@ -17,7 +17,7 @@ from tests.new.fill.test_import_state import written
 from tests.new.rewrite.continuing import frames
 from tests.state.export import difficult, rows
 from tests.support.spark.live import EVERY_CASE
-from tests.support.spark.queries import STATE_STORES
+from tests.support.spark.queries import STATE_STORES, drain, own_session
 
 pytestmark = pytest.mark.spark
 
@@ -65,14 +65,10 @@ def test_joins(state_format: int, made: difficult.Made, spark: Any) -> None:
 
 def run(spark: Any, path: Path, query: Any, conf: dict[str, str], starts: int = 2) -> Path:
     """Some starts of a query, each with a batch of 20 rows."""
-    own = spark.newSession()
-    for key, value in conf.items():
-        own.conf.set(key, value)
+    own = own_session(spark, conf)
     source = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 20).option("numPartitions", 1)
     for _ in range(starts):
-        frame = query(source.option("startTimestamp", 1_700_000_000_000).load())
-        writer = frame.writeStream.outputMode("update").format("noop").option("checkpointLocation", str(path))
-        writer.trigger(availableNow=True).start().awaitTermination()
+        drain(query(source.option("startTimestamp", 1_700_000_000_000).load()), path, "update", "noop")
     return path
 
 

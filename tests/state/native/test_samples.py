@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from tests.conftest import CopyOf
 from tests.state.export import rows
 from tests.state.native import batches
 from tests.state.native.values import rows_of
-from tests.support.places import ROOT, SAMPLES
+from tests.support.places import SAMPLES
 
 RECORDED: dict[str, Any] = json.loads(batches.RECORD.read_text())
 
@@ -180,17 +178,6 @@ def test_the_partition_is_kept_on_request() -> None:
 def test_what_does_not_exist_is_refused(words: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         ckpt.read_state_arrow(str(SAMPLES / "aggregation-hdfs-4.2"), **words)
-
-
-def test_no_java_and_no_pyspark() -> None:
-    script = (
-        "import sys, ckpt\n"
-        "for name in ('join-hdfs-3.5', 'join-rocksdb-4.0'):\n"
-        "    ckpt.read_state_arrow(f'sample_checkpoints/{name}', side='left')\n"
-        "assert not {'pyspark', 'py4j', 'pandas'} & set(sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
 
 
 def test_nothing_is_written_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

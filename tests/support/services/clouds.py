@@ -1,6 +1,5 @@
 """Emulators of Google Cloud Storage and Azure Blob Storage, which pyarrow's own file systems talk to."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.services.copying import copy_to_bucket
-from tests.support.services.process import free_port, listening, prepared, running
+from tests.support.services.process import free_port, listening, pip_installed, prepared, running
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -40,19 +39,8 @@ class Cloud:
 @contextmanager
 def google_cloud(folder: Path) -> Iterator[Cloud]:
     """Start an emulator of Google Cloud Storage. Raises Unavailable."""
-    venv = prepared(
-        "gcs",
-        [sys.executable, "-m", "venv", "{}"],
-        ["{}/bin/python", "-m", "pip", "install", "--quiet", _GCS],
-    )
-    port = free_port()
-    command: list[str | Path] = [
-        venv / "bin" / "gcp-storage-emulator",
-        "start",
-        "--in-memory",
-        "--host=127.0.0.1",
-        f"--port={port}",
-    ]
+    port, program = free_port(), pip_installed("gcs", _GCS) / "bin" / "gcp-storage-emulator"
+    command: list[str | Path] = [program, "start", "--in-memory", "--host=127.0.0.1", f"--port={port}"]
     options = {"endpoint_override": f"127.0.0.1:{port}", "scheme": "http", "anonymous": "true"}
 
     def file_system() -> "fs.FileSystem":

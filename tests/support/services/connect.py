@@ -3,11 +3,10 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support.places import ROOT
-from tests.support.services.process import Unavailable, free_port, listening, prepared, running
+from tests.support.services.process import Unavailable, free_port, listening, prepared, running, spark_home
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -29,10 +28,7 @@ def client_packages() -> Path:
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
     """Start a server with the Spark that is installed; gives its URL. Raises Unavailable."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        raise Unavailable("pyspark is not installed")
-    port, home = free_port(), Path(found.origin).parent
+    port, home = free_port(), spark_home()
     if not list(home.glob("jars/spark-connect_*.jar")):
         raise Unavailable("this pyspark has no server of Spark Connect")
     settings = {**_SETTINGS, "spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1"}

@@ -6,19 +6,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support.services.maven import jars
-from tests.support.services.process import Unavailable
+from tests.support.services.process import Unavailable, spark_home
 
 
 def delta_jars() -> list[Path]:
     """The jars for `spark.jars`, without those that Spark has, downloaded once. Raises Unavailable."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        raise Unavailable("pyspark is not installed")
+    home = spark_home()
     try:
         minor, delta = ".".join(version("pyspark").split(".")[:2]), version("delta-spark")
     except PackageNotFoundError as error:
         raise Unavailable("delta-spark is not installed") from error
-    own = {_artifact(jar) for jar in (Path(found.origin).parent / "jars").glob("*.jar")}
+    own = {_artifact(jar) for jar in (home / "jars").glob("*.jar")}
     return [jar for jar in sorted(jars("delta", spark=minor, delta=delta).glob("*.jar")) if _artifact(jar) not in own]
 
 

@@ -2,11 +2,14 @@
 
 import fcntl
 import os
+import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 STARTED = "CKPT_TESTS_STARTED"
@@ -38,6 +41,20 @@ def prepared(name: str, *steps: Sequence[str | Path]) -> Path:
                 run([str(word).replace("{}", str(folder)) for word in step])
             done.touch()
     return folder
+
+
+def pip_installed(name: str, requirement: str) -> Path:
+    """A virtual environment of the cache that has a package. Raises Unavailable."""
+    pip = ("{}/bin/python", "-m", "pip", "install", "--quiet", requirement)
+    return prepared(name, [sys.executable, "-m", "venv", "{}"], pip)
+
+
+def spark_home() -> Path:
+    """The folder of the pyspark that is installed. Raises Unavailable."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise Unavailable("pyspark is not installed")
+    return Path(spec.origin).parent
 
 
 def run(command: Sequence[str], user: str | None = None) -> None:
@@ -118,6 +135,23 @@ def running(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def kill_when_ready(command: Sequence[str], log: Path) -> None:
+    """Run a program until it says `ready`, and kill it with all that it started: nobody gets to tidy up.
+
+    Raises RuntimeError with the end of its log if it says something else.
+    """
+    root = Path(__file__).parents[3]
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            command, cwd=root, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+        with process:
+            said = process.stdout.readline() if process.stdout else ""
+            os.killpg(process.pid, signal.SIGKILL)  # a JVM too
+    if said != "ready\n":
+        raise RuntimeError(f"{' '.join(command[:3])} failed: {log.read_text(errors='replace')[-5000:]}")
 
 
 _USED: list[int] = []  # locks of the services that this process shares with others

@@ -1,17 +1,15 @@
 """A real S3 server: moto, in a virtual environment of its own (it wants another botocore than s3fs)."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 from tests.support.services.copying import copy_to_bucket
 from tests.support.services.maven import jars
-from tests.support.services.process import Unavailable, free_port, listening, prepared, running
+from tests.support.services.process import Unavailable, free_port, listening, pip_installed, running, spark_home
 
 _HADOOP = "3.5.0"  # that the jars of the pom are made for
 _IN_SPARK = ("slf4j", "commons-", *(f"netty-{part}" for part in ("buffer", "co", "handler", "resolver", "transport")))
@@ -80,10 +78,7 @@ class S3Server:
 
 def s3a_jars() -> list[Path]:
     """The jars that bring s3a: to the Spark that is installed, downloaded once. Raises Unavailable."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        raise Unavailable("pyspark is not installed")
-    (client,) = Path(found.origin).parent.glob("jars/hadoop-client-api-*.jar")
+    (client,) = spark_home().glob("jars/hadoop-client-api-*.jar")
     if client.stem.removeprefix("hadoop-client-api-") != _HADOOP:
         raise Unavailable(f"the jars are for Hadoop {_HADOOP}, and Spark has {client.stem}")
     return [jar for jar in sorted(jars("s3a").glob("*.jar")) if not jar.name.startswith(_IN_SPARK)]
@@ -92,12 +87,8 @@ def s3a_jars() -> list[Path]:
 @contextmanager
 def s3_server(folder: Path) -> Iterator[S3Server]:
     """Start one. Raises Unavailable."""
-    venv = prepared(
-        "moto",
-        [sys.executable, "-m", "venv", "{}"],
-        ["{}/bin/python", "-m", "pip", "install", "--quiet", _MOTO],
-    )
     port = free_port()
-    command: list[str | Path] = [venv / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(port)]
+    program = pip_installed("moto", _MOTO) / "bin" / "moto_server"
+    command: list[str | Path] = [program, "-H", "127.0.0.1", "-p", str(port)]
     with running(command, folder, lambda: listening(port)):
         yield S3Server(port, folder / "service.log", count())

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
-from tests.support.services.process import Unavailable, free_port, listening, running
+from tests.support.services.process import Unavailable, free_port, listening, running, spark_home
 from tests.support.spark import classes
 
 _DEPLOY = "org.apache.spark.deploy"
@@ -48,10 +47,7 @@ class SparkCluster:
 @contextmanager
 def spark_cluster(folder: Path) -> Iterator[SparkCluster]:
     """Start one. Raises Unavailable."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        raise Unavailable("pyspark is not installed")
-    home = Path(found.origin).parent
+    home = spark_home()
     program = home / "bin" / "spark-class"
     if not program.is_file():
         raise Unavailable(f"pyspark has no {program.name}")

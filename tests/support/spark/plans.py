@@ -168,21 +168,20 @@ def delta(spark: SparkSession, inputs: Path) -> DataFrame:
     return spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(inputs))
 
 
-def kafka(topic: str = "orders", **options: str) -> Callable[[SparkSession, Path], DataFrame]:
+def _subscribe(spark: SparkSession, topic: str = "orders", **options: str) -> DataFrame:
     """The records of a topic of the broker at the session setting `KAFKA`."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
+    return reader.option("subscribe", topic).option("startingOffsets", "earliest").options(**options).load()
 
-    def build(spark: SparkSession, _: Path) -> DataFrame:
-        reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
-        reader = reader.option("subscribe", topic).option("startingOffsets", "earliest").options(**options)
-        return reader.option("maxOffsetsPerTrigger", 20).load().select("key", "value")
 
-    return build
+def kafka(topic: str = "orders", **options: str) -> Callable[[SparkSession, Path], DataFrame]:
+    """The records of a topic, 20 in each batch."""
+    return lambda spark, _: _subscribe(spark, topic, **options, maxOffsetsPerTrigger="20").select("key", "value")
 
 
 def kafka_orders(spark: SparkSession, _: Path) -> DataFrame:
     """All records of the topic `orders`, without the options that real-time mode refuses."""
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
-    return reader.option("subscribe", "orders").option("startingOffsets", "earliest").load().select("key", "value")
+    return _subscribe(spark).select("key", "value")
 
 
 def kafka_counts(spark: SparkSession, inputs: Path) -> DataFrame:
@@ -210,9 +209,12 @@ def kafka_sessions(spark: SparkSession, _: Path) -> DataFrame:
     """Sessions of the records of `orders`."""
     from pyspark.sql.functions import session_window
 
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", spark.conf.get(KAFKA))
-    orders = reader.option("subscribe", "orders").option("startingOffsets", "earliest").load()
-    return orders.withWatermark("timestamp", "1 minute").groupBy(session_window("timestamp", "5 seconds")).count()
+    return (
+        _subscribe(spark)
+        .withWatermark("timestamp", "1 minute")
+        .groupBy(session_window("timestamp", "5 seconds"))
+        .count()
+    )
 
 
 def joined_by_spark_2(how: str) -> Callable[[SparkSession, Path], DataFrame]:

@@ -83,6 +83,56 @@ def session(app: str = "ckpt-samples", master: str = "local[2]", **builder_conf:
     return builder.getOrCreate()
 
 
+def own_session(
+    spark: SparkSession, conf: Mapping[str, str] | None = None, partitions: int | None = None
+) -> SparkSession:
+    """Open a session with these settings, which no other query sees."""
+    own = spark.newSession()
+    shuffled = {} if partitions is None else {"spark.sql.shuffle.partitions": str(partitions)}
+    for key, value in {**shuffled, **(conf or {})}.items():
+        own.conf.set(key, value)
+    return own
+
+
+def drain(
+    frame: DataFrame,
+    checkpoint: Path | str,
+    output_mode: str = "append",
+    sink: str | Callable[[DataFrame, int], Any] | None = None,
+    **options: str,
+) -> dict[int, list[Any]]:
+    """Run a query to the end of what is there: the rows of each batch, unless there is another sink for them."""
+    batches: dict[int, list[Any]] = {}
+    writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(checkpoint)).options(**options)
+    writer = writer.trigger(availableNow=True)
+    sink = sink or _keep_in(batches)
+    _wait(writer.foreachBatch(sink).start() if callable(sink) else writer.format(sink).start())
+    return batches
+
+
+def run(spark: SparkSession, query: Query, checkpoint: Path | str, **how: Any) -> dict[int, list[Any]]:
+    """Start a query, as `start` does, and wait for its end: the rows of each batch, unless they have another sink."""
+    batches: dict[int, list[Any]] = {}
+    _wait(start(spark, query, checkpoint, **{"sink": _keep_in(batches), **how}))
+    return batches
+
+
+def _keep_in(batches: dict[int, list[Any]]) -> Callable[[DataFrame, int], None]:
+    """Return a function for foreachBatch."""
+
+    def keep(rows: DataFrame, number: int) -> None:
+        batches[number] = rows.collect()
+
+    return keep
+
+
+def _wait(handle: StreamingQuery) -> None:
+    try:
+        assert handle.awaitTermination(300), "it does not end"
+    finally:
+        handle.stop()
+
+
 def start(
     spark: SparkSession,
     query: Query,
@@ -101,9 +151,7 @@ def start(
     arguments of `DataStreamWriter.trigger` (default: `availableNow`); `conf` is set last. Input files are
     written when missing.
     """
-    own = spark.newSession()
-    for key, value in {**query.conf, **(STATE_STORES[store] if store else {}), **(conf or {})}.items():
-        own.conf.set(key, value)
+    own = own_session(spark, {**query.conf, **(STATE_STORES[store] if store else {}), **(conf or {})})
     if query.inputs and not inputs.joinpath(query.name).is_dir():
         query.inputs(inputs / query.name)
     writer = query.build(own, inputs / query.name).writeStream.outputMode(query.output_mode)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FILES = {
     "changelog": "tests/migrate/switching",
+    "continuity": "tests/migrate/continuity",
     "sink-mismatches": "tests/live/sink/mismatches_repaired",
     "kafka-delta": "tests/live/sink/kafka_delta",
     "source-remedies": "tests/live/remedies_followed",
@@ -73,10 +74,12 @@ def main(names: list[str]) -> None:
 
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        if {"kafka-delta", "source-remedies"} & {*names}:
+        jars = ",".join(map(str, connector_jars()))
+        os.environ["CKPT_SPARK_JARS"] = jars
+        if {"continuity", "kafka-delta", "source-remedies"} & {*names}:
             (folder / "broker").mkdir()
             os.environ["CKPT_KAFKA"] = stack.enter_context(kafka_broker(folder / "broker"))
-        spark = session(",".join(map(str, connector_jars())))
+        spark = session(jars)
         for name in names:
             (folder / name).mkdir()
             _record(name, spark, folder / name)

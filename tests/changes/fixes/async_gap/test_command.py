@@ -1,46 +1,26 @@
 """``ckpt repair-async`` from the terminal: what it prints, exits with, and leaves behind, on real samples."""
 
 import json
-import shlex
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from tests.changes.applying import GAP, NOW
+from tests.changes.applying import GAP, NOW, after_next, facts, look_at, obey, take_back
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
-from tests.support.places import EACH_SAMPLE
-
-
-def everything(folder: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Every file of a tree: bytes, permissions, time of the last change."""
-    return {
-        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-def after_next(page: str) -> list[str]:
-    """The words of the command that the page names next: the one that undoes, if there is one."""
-    lines = [line.strip() for line in page.splitlines() if line.strip().startswith("ckpt ")]
-    return shlex.split(next((line for line in lines if "--undo" in line), lines[-1]))[1:]
+from tests.support.places import EACH_SAMPLE, SAMPLES
 
 
 @pytest.mark.parametrize("sample", EACH_SAMPLE)
-def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt, copy_of: CopyOf) -> None:
-    checkpoint = copy_of(sample)
-    before = everything(checkpoint)
-    run = ckpt("repair-async", checkpoint, "-o", "json")
+def test_a_plan_changes_nothing_and_is_told_as_published(sample: str, ckpt: Ckpt) -> None:
+    run = look_at(sample, ckpt, "repair-async")
     document = run.json()
 
-    assert everything(checkpoint) == before
-    assert contract.disagreements(document, "repair-async") == []
     assert document["applied"] is document["undone"] is False
     expected = 3 if document["refused"] else 1 if document["steps"] else None
-    assert run.exit_code == (ckpt("inspect", checkpoint).exit_code if expected is None else expected)
+    assert run.exit_code == (ckpt("inspect", SAMPLES / sample).exit_code if expected is None else expected)
     assert bool(document["steps"]) == (document["strategy"] is not None)
     assert document["needed"] or not document["steps"]
 
@@ -56,54 +36,39 @@ def test_every_published_key_is_used(ckpt: Ckpt, copy_of: CopyOf) -> None:
 
 def test_from_the_plan_to_the_repair_and_back_by_the_commands_that_are_printed(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(GAP)
-    before = everything(checkpoint)
+    before = facts(checkpoint)
 
-    planned = ckpt("repair-async", checkpoint)
-    assert planned.exit_code == 1
-    assert "A PLAN, nothing is changed yet" in planned.stdout
-    repaired = ckpt(*after_next(planned.stdout), "--grace", 0)
-    assert repaired.exit_code == 0
-    assert "REPAIRED" in repaired.stdout
-    assert everything(checkpoint).keys() - before.keys() == {"offsets/30", "offsets/.30.crc"}
+    done = obey(ckpt, checkpoint, "repair-async", checkpoint)
+    assert "REPAIRED" in done
+    assert facts(checkpoint).keys() - before.keys() == {"offsets/30", "offsets/.30.crc"}
     assert (checkpoint / "offsets/30").read_bytes() == (checkpoint / "offsets/28").read_bytes()
-
     inspected = ckpt("inspect", checkpoint, "--progress", "sync", "-o", "json")
     assert inspected.exit_code == 0
     assert {one["outcome"] for one in inspected.json()["restart"]} == {"resumes"}
-    again = ckpt("repair-async", checkpoint)
-    assert again.exit_code == 0
-    assert "NOTHING TO REPAIR" in again.stdout
-
-    undone = ckpt(*after_next(repaired.stdout), "--grace", 0)
-    assert undone.exit_code == 0
-    assert "UNDONE" in undone.stdout
-    assert everything(checkpoint) == before
-    twice = ckpt(*after_next(repaired.stdout), "--grace", 0)
-    assert twice.exit_code == 0
-    assert "NOTHING TO UNDO" in twice.stdout
+    take_back(ckpt, checkpoint, done, before)
 
 
 def test_rows_of_finished_batches_are_read_again_only_when_accepted(ckpt: Ckpt, copy_of: CopyOf) -> None:
     checkpoint = copy_of(GAP)
-    before = everything(checkpoint)
+    before = facts(checkpoint)
     words = ("repair-async", checkpoint, "--strategy", "rewind", "--apply", "--grace", 0)
 
     refused = ckpt(*words, "-o", "json")
     assert refused.exit_code == 3
     assert "--accept-replay" in refused.json()["refused"]
-    assert everything(checkpoint) == before
+    assert facts(checkpoint) == before
 
     done = ckpt(*words, "--accept-replay", "-o", "json")
     assert done.exit_code == 0
     assert done.json()["applied"] is True
-    assert sorted(path for path in everything(checkpoint) if path.startswith("offsets")) == [
+    assert sorted(path for path in facts(checkpoint) if path.startswith("offsets/")) == [
         "offsets/.0.crc",
         "offsets/.1.crc",
         "offsets/0",
         "offsets/1",
     ]
     assert ckpt("repair-async", checkpoint, "--undo", done.json()["backup"], "--grace", 0).exit_code == 0
-    assert everything(checkpoint) == before
+    assert facts(checkpoint) == before
 
 
 def test_a_checkpoint_written_a_moment_ago_is_left_alone(ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -178,12 +143,12 @@ def test_an_undo_names_the_command_whose_change_it_took_back(ckpt: Ckpt, copy_of
 def test_a_backup_is_what_the_manifest_says(ckpt: Ckpt, copy_of: CopyOf, tmp_path: Path) -> None:
     checkpoint, backup = copy_of(GAP), tmp_path / "kept here"
     words = ("repair-async", checkpoint, "--strategy", "rewind", "--accept-replay", "--apply", "--grace", 0)
-    before = everything(checkpoint)
+    before = facts(checkpoint)
     assert ckpt(*words, "--backup", backup).exit_code == 0
 
     manifest = json.loads((backup / "manifest.json").read_bytes())
     saved = {step["path"]: (backup / step["before"]["file"]).read_bytes() for step in manifest["steps"]}
-    assert saved == {path: data for path, (data, _, _) in before.items() if path not in everything(checkpoint)}
+    assert saved == {path: data for path, (*_, data) in before.items() if path not in facts(checkpoint)}
 
 
 def test_a_plan_names_every_file_before_and_after_by_its_hash(ckpt: Ckpt, copy_of: CopyOf) -> None:
@@ -191,8 +156,8 @@ def test_a_plan_names_every_file_before_and_after_by_its_hash(ckpt: Ckpt, copy_o
     words = ("repair-async", checkpoint, "--strategy", "fill", "-o", "json")
 
     def contents(paths: Iterable[str]) -> dict[str, dict[str, object] | None]:
-        files = everything(checkpoint)
-        return {path: told_of(files[path][0]) if path in files else None for path in paths}
+        files = facts(checkpoint)
+        return {path: told_of(files[path][-1]) if path in files else None for path in paths}
 
     steps = ckpt(*words).json()["steps"]
     before = {step["path"]: step["before"] for step in reversed(steps)}  # of several steps, what the first one finds
