@@ -212,7 +212,7 @@ class Dropping:
     def find_left_out(self, rows: Sized, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""
         arrays, kinds = [array for *_, array in key], struct_of((name, kind) for name, kind, _ in key)
-        leaves = {"_".join(path): pick_field(arrays, ordinals) for path, ordinals, _ in walk_leaves(kinds)}
+        leaves = {"_".join(leaf.path): pick_field(arrays, leaf.places) for leaf in walk_leaves(kinds)}
         is_left_out: np.ndarray = np.zeros(len(rows), bool)
         for names, wanted in self.values.items():
             there = zip(*(_make_comparable(leaves[name]) for name in names), strict=True)
@@ -272,7 +272,7 @@ def _match_key(key: Key, columns: Mapping[str, Json]) -> dict[str, str | None] |
 
 def list_leaf_types(kinds: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
     """Names and types of columns; those in structs by their path, joined by ``_`` as in the flat shape."""
-    return (("_".join(path), kind) for path, _, kind in walk_leaves(struct_of(kinds)))
+    return (("_".join(leaf.path), leaf.type) for leaf in walk_leaves(struct_of(kinds)))
 
 
 def read_keys(path: str) -> list[Key]:
