@@ -38,21 +38,16 @@ _NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}
 _MANIFEST = re.compile(rb"MANIFEST-\d{6,}")
 
 
-class NeedsMore(NamedTuple):
-    """The tail that was read does not reach back far enough: read from ``offset`` (in the file) to the end."""
-
-    offset: int
-
-
 class ZipTooLarge(ValueError):
     """Entries that are larger than ckpt unpacks; the text says so."""
 
 
-def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | NeedsMore | Unreadable:
+def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Unreadable:
     """Read a zip's ``metadata`` entry from the last bytes of the file, which has ``size`` bytes in all.
 
     An Unreadable of fault EMPTY has zero bytes; INCOMPLETE lacks its central directory, as a file that was cut off
-    does; TOO_LARGE has a ``metadata`` entry that is larger than ckpt reads; the others have one that cannot be read.
+    does, or the tail does not reach back to the entry; TOO_LARGE has a ``metadata`` entry that is larger than ckpt
+    reads; the others have one that cannot be read.
     """
     if size == 0 or not tail:
         return Unreadable(path, Fault.EMPTY, "the file is empty")
@@ -63,24 +58,18 @@ def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Needs
     directory_length, directory_at = struct.unpack_from("<II", tail, end + 12)
     if directory_at + directory_length > base + end:
         return Unreadable(path, Fault.INCOMPLETE, "its central directory is not where its end says")
+    too_short = Unreadable(path, Fault.INCOMPLETE, "its metadata entry is in front of its last bytes")
     if directory_at < base:
-        return NeedsMore(directory_at)
+        return too_short
     try:
         offset, sizes, method = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
         if offset < base:
-            return NeedsMore(offset)
+            return too_short
         return parse_metadata(path, _content(tail, offset - base, sizes, method))
     except Damaged as damage:
         return Unreadable(path, damage.fault, damage.reason)
     except (struct.error, zlib.error):
         return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
-
-
-def parse_snapshot(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
-    """Read a whole zip's ``metadata`` entry, as ``parse_zip_tail`` does."""
-    parsed = parse_zip_tail(path, data, len(data))
-    assert not isinstance(parsed, NeedsMore)  # there is no more
-    return parsed
 
 
 def _find_entry(directory: bytes) -> tuple[int, tuple[int, int], int]:

@@ -21,7 +21,7 @@ def damage(text: str | bytes) -> Unreadable:
 
 def test_version_1():
     log = parsed(f"v1\n{METADATA}\n{KAFKA}\n-\n42")
-    assert log.metadata == OffsetMetadata(5, 7, {"a": "1", "b": "2"}, {}, METADATA)
+    assert log.metadata == OffsetMetadata(5, 7, {"a": "1", "b": "2"}, METADATA)
     assert list(log.metadata.conf) == ["b", "a"]
     assert log.sources == (
         SourceOffset(None, KAFKA, {"orders": {"0": 310, "1": 295}}),
@@ -35,7 +35,6 @@ def test_version_2_names_its_sources_in_any_order():
         f'v2\n{METADATA[:-1]},"sourceMetadataInfo":{{"b":{{"sourceId":"b","providerName":"p","apiVersion":"v1"}}}}}}\nb:1\na:-'
     )
     assert log.metadata is not None
-    assert log.metadata.providers == {"b": "p"}
     assert log.sources == (SourceOffset("b", "1", 1), SourceOffset("a", None, None))
 
 
