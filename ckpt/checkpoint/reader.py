@@ -34,7 +34,7 @@ from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_sta
 from ckpt.errors import CkptError, NotAFolder, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars, text
 from ckpt.formats.offsets import is_continuous
-from ckpt.formats.rocksdb import parse_snapshot
+from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
 from ckpt.model import (
     CommitLog,
@@ -346,12 +346,11 @@ class _Reading:
             nothing = names.sort_batch_names(())
             return replace(read, offsets=Log(OFFSETS, nothing), commits=Log(COMMITS, nothing))
         most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
-        logs, uri = (offset_log, commit_log), self.storage.uri
-        fully_read = self.fully_read.without_changed(self.listing)
-        allowance = self._allow_reading()
-        step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole, allowance=allowance)
+        logs, uri, allowance = (offset_log, commit_log), self.storage.uri, self._allow_reading()
+        may_read = allowance.bytes > 0
+        step = read_state(self.listing, *logs, uri, most_tails, allowance, whole_files=whole)
         state = run(step, self._read_many)
-        if allowance is not None:
+        if may_read:
             self.storage.seen = allowance.verified
         read = replace(read, refused=self.refused)
         if state is not None and self.refused:  # that nothing is seen of them is no damage
@@ -384,10 +383,10 @@ class _Reading:
             vanished=tuple(self.vanished),
         )
 
-    def _allow_reading(self) -> Allowance | None:
-        """How much of the state is read completely; None where only names, sizes and ends are looked at, or all was."""
+    def _allow_reading(self) -> Allowance:
+        """How much of the state is read completely: nothing where only names and ends are looked at, or all was."""
         if self.fully_read.files or self.storage.names_only or not self.listing.has_folder(STATE):
-            return None
+            return Allowance(verified=self.fully_read.without_changed(self.listing))
         before: Verified = NOTHING if self.storage.seen is None else self.storage.seen
         return Allowance.of(local=self.storage.local, verified=before.without_changed(self.listing))
 
@@ -480,7 +479,7 @@ class _Reading:
         ]
         zips = [path for folder in folders if (path := self._find_newest_zip(folder)) is not None]
         raw = self._read(zips)
-        return {path: parse_snapshot(path, data) for path, data in raw.items() if data is not None}
+        return {path: parse_zip_tail(path, data, len(data)) for path, data in raw.items() if data is not None}
 
     def _find_newest_zip(self, folder: str) -> str | None:
         """The snapshot with the highest number in a folder of RocksDB files."""

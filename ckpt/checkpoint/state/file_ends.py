@@ -4,17 +4,18 @@ A complete LZ4 stream ends with its marker, a complete zip with its central dire
 tail is read further, because Spark does not check the tail: what counts is whether the data is there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.state.folders import SSTS
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
-from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
+from ckpt.formats.rocksdb import TAIL_LENGTH, parse_zip_tail, read_whole_zip
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
-from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, judge_stream
+from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
@@ -47,6 +48,12 @@ class Verified:
     files: Mapping[str, FileInfo] = field(default_factory=dict)  # read completely, as they were listed
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
     keys: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)  # the first ones of files with rows
+
+    def list_ssts(self, path: str) -> Iterator[tuple[str, int]]:
+        """The SST files that a zip names, by path, and their sizes, if the zip was read."""
+        recorded = self.snapshots.get(path)
+        for name, size in recorded.ssts if recorded else ():
+            yield f"{path.rpartition('/')[0]}/{SSTS}/{name}", size
 
     def with_all(self, others: "Verified") -> "Verified":
         """Return the verdicts on these files and on others together."""
@@ -174,15 +181,13 @@ def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
 
 
 def _judge_stream(content: bytes) -> Verdict | None:
-    match judge_stream(content):
-        case Ending.WHOLE:
-            return None
-        case Ending.ODD_END:
-            return Verdict(DamageKind.ODD_END, "it does not end like a complete file, but all its data is there")
-        case Ending.CUT:
-            return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
-        case Ending.NOT_LZ4:
-            return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed Spark file")
+    details = {
+        DamageKind.ODD_END: "it does not end like a complete file, but all its data is there",
+        DamageKind.TRUNCATED: f"it was truncated after {len(content)} bytes",
+        DamageKind.UNREADABLE: "it does not start like a compressed Spark file",
+    }
+    kind = judge_stream(content)
+    return None if kind is None else Verdict(kind, details[kind])
 
 
 def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
@@ -197,7 +202,7 @@ def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
         return Verdict(DamageKind.ODD_END, "it does not end like a complete zip, but all its entries are there")
     if streamed.fault is Fault.TOO_LARGE:
         return Verdict(DamageKind.UNREADABLE, streamed.reason)
-    if isinstance(snapshot, NeedsMore) or snapshot.fault is Fault.INCOMPLETE:
+    if snapshot.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
             return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)
         return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")

@@ -119,7 +119,7 @@ class _File:
             return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
         else:  # two requests
             data = self._storage.read(self._file.path)
-            pieces, read = self._split(data), partial(_slice, data)
+            pieces, read = self._pieces(data), lambda offset, length: data[offset : offset + length]
         return self._judge_whole(pieces, lambda: check_sst(read, self._file.size, Pieces(pieces)))
 
     def _zip(self) -> FileOutcome:
@@ -131,20 +131,7 @@ class _File:
         def check() -> None:
             self._compared_by_hadoop = read_zip(data)[1]
 
-        return self._judge_whole(self._split(data), check)
-
-    def _split(self, data: bytes) -> Iterator[bytes]:
-        """A file that is in memory, as if it were read in pieces."""
-        if len(data) > _PIECE:
-            return self._cut_pieces(data)
-        self._note(data)
-        return iter([data])
-
-    def _cut_pieces(self, data: bytes) -> Iterator[bytes]:
-        for at in range(0, len(data), _PIECE):
-            piece = data[at : at + _PIECE]
-            self._note(piece)
-            yield piece
+        return self._judge_whole(self._pieces(data), check)
 
     def _judge_whole(self, pieces: Iterator[bytes], check: Callable[[], None]) -> FileOutcome:
         """A file that Spark reads as a whole, once Hadoop has compared it with its checksums."""
@@ -207,14 +194,15 @@ class _File:
         good = self._storage.read_range(self._file.path, 0, stream.end)
         return leads_to_end(b"".join(again.blocks(Pieces(iter([good])))))
 
-    def _pieces(self) -> Iterator[bytes]:
-        """The file, from its beginning; what has gone by is in the checksums."""
-        if self._file.size <= _PIECE:
-            return self._split(self._storage.read_range(self._file.path, 0, 2 * _PIECE))
-        return self._read_pieces()
-
-    def _read_pieces(self) -> Iterator[bytes]:
-        for piece in self._storage.read_pieces(self._file.path, _PIECE):
+    def _pieces(self, data: bytes | None = None) -> Iterator[bytes]:
+        """The file, which may be in memory as a whole, from its beginning; what has gone by is in the checksums."""
+        if data is None and self._file.size <= _PIECE:
+            data = self._storage.read_range(self._file.path, 0, 2 * _PIECE)
+        if data is None:
+            pieces = self._storage.read_pieces(self._file.path, _PIECE)
+        else:
+            pieces = (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+        for piece in pieces:
             self._note(piece)
             yield piece
 
@@ -281,7 +269,3 @@ class _File:
         while self._read <= most or (self._hidden is not None and self._hidden_wrong is None):
             if next(pieces, None) is None:
                 return
-
-
-def _slice(data: bytes, offset: int, length: int) -> bytes:
-    return data[offset : offset + length]

@@ -26,23 +26,6 @@ def run(step: Step[Result], read_many: Callable[[list[ReadRequest]], Sequence[An
         return result
 
 
-def keep_answers(step: Step[Result], kept: dict[str, bytes]) -> Step[Result]:
-    """Carry a step out, and keep what it reads, by path."""
-    try:
-        requests = next(step)
-        while True:
-            answers = yield requests
-            kept.update(
-                (request.path, answer)
-                for request, answer in zip(requests, answers, strict=True)
-                if isinstance(answer, bytes)
-            )
-            requests = step.send(answers)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
-
-
 def run_together(*steps: Step[Any]) -> Step[list[Any]]:
     """Run steps side by side, so that what they read at the same time is asked for at once."""
     results: dict[Step[Any], Any] = {}

@@ -12,12 +12,11 @@ from ckpt.checkpoint.checkpoint import Log, logs_show_state
 from ckpt.checkpoint.state import folders
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.damages import count_every_byte, find_damages, find_usable_names, judge_read_files
-from ckpt.checkpoint.state.descriptions import Description, describe, list_described_by
-from ckpt.checkpoint.state.file_ends import NOTHING, Verified
+from ckpt.checkpoint.state.descriptions import Description, describe
 from ckpt.checkpoint.state.load import CollectedState, load_stores
 from ckpt.checkpoint.state.loaded_files import Allowance, check_descriptions
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
-from ckpt.checkpoint.state.read_steps import Step, keep_answers, run_together
+from ckpt.checkpoint.state.read_steps import Step, run_together
 from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_oldest_zips
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
@@ -43,19 +42,17 @@ def read_state(
     commits: Log[model.CommitLog],
     uri: str,
     most_tails: int = MOST_TAILS,
-    fully_read: Verified = NOTHING,
+    allowance: Allowance | None = None,
     *,
     whole_files: bool = False,
-    allowance: Allowance | None = None,
 ) -> Step[model.StateInventory | None]:
     """Take stock of ``state/``; None if the checkpoint has none and its logs do not show that it had.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
-    names and sizes, the newest of each partition first. ``fully_read`` is what
-    is known of files that were read to the last byte; without any, files of the version are read completely as far as
-    the ``allowance`` goes, which has what was found. ``whole_files`` says that the storage has no files in part
-    (``file_ends.written_there``).
+    names and sizes, the newest of each partition first. Files of the version are read completely as far as the
+    ``allowance`` goes, by default none; it has what was found, before and now. ``whole_files`` says that the storage
+    has no files in part (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(folders.STATE) and not logs_show_state(offsets, commits):
@@ -63,15 +60,15 @@ def read_state(
     operators = folders.find_operators(listing, context.provider)
     stores = (store for operator in operators for store in operator.list_stores())
     targets = {store: target for store in stores if (target := context.target(store)) is not None}
-    allowance, contents = allowance or Allowance(verified=fully_read), dict[str, bytes]()
+    allowance = allowance or Allowance()
+    deep = not allowance.bytes and bool(allowance.verified.files)
     codec = context.codec or LZ4
-    described, (loads, not_read), oldest = yield from run_together(
-        keep_answers(describe(listing, operators), contents),
-        load_stores(listing, targets, codec, most_tails, fully_read, whole_files=whole_files, allowance=allowance),
+    (described, contents), (loads, not_read), oldest = yield from run_together(
+        describe(listing, operators),
+        load_stores(listing, targets, codec, most_tails, allowance, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    yield from check_descriptions(listing, list_described_by(listing, operators), contents, allowance)
-    deep = bool(fully_read.files)
+    yield from check_descriptions(listing, contents, allowance)
     return _assemble(
         CollectedState(
             listing,
@@ -81,7 +78,7 @@ def read_state(
             {load.place: load for load in loads},
             oldest,
             uri,
-            fully_read if deep else allowance.verified,
+            allowance.verified,
             deep,
             not_read,
         )
