@@ -12,6 +12,7 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ckpt.formats.compression import Corrupt
@@ -162,48 +163,26 @@ def _read_header(data: bytes, at: int) -> _Header:
 
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry ``metadata`` of a zip without looking at its end, as Spark does."""
-    at, content, unpacked = 0, None, 0
     try:
-        while data[at : at + 4] == _LOCAL:
-            header = _read_header(data, at)
-            if header.method == _DEFLATED:
-                keep = _LARGEST_METADATA if header.name == _ENTRY else 0
-                entry, length, at = _inflate(data, header, keep)
-                unpacked += length
-                if at < 0:
-                    return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
-                if unpacked > LARGEST_ZIP:
-                    return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
-            else:
-                at = header.start + header.packed
-                entry, length = data[header.start : at], header.packed
-            if header.flags & _SIZES_FOLLOW:
-                at += 16 if data[at : at + 4] == _DESCRIPTOR else 12
-            if at > len(data):
-                return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
-            if header.name == _ENTRY and length > _LARGEST_METADATA:
-                return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
-            if header.name == _ENTRY:
-                content = entry
-    except (struct.error, zlib.error):
-        return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
+        content = {name: content for name, content, _ in _read_entries(data)}.get(_ENTRY)
+    except ZipTooLarge:
+        return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
+    except Corrupt as error:
+        return Unreadable(path, Fault.BAD_BINARY, str(error))
     if content is None:
         return Unreadable(path, Fault.INCOMPLETE, "it has no entry called metadata")
+    if len(content) > _LARGEST_METADATA:
+        return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
     return parse_metadata(path, content)
 
 
 def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
     """Every entry, compared with CRC-32 and sizes, and where the last one ends. Raises Corrupt or ZipTooLarge."""
-    at, entries, unpacked = 0, dict[str, bytes](), 0
-    try:
-        while data[at : at + 4] == _LOCAL:
-            name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
-            unpacked += len(content)
-            if not _NAME.fullmatch(name) or name.decode() in entries:
-                raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
-            entries[name.decode()] = content
-    except struct.error:
-        raise Corrupt("one of its entries is truncated") from None
+    at, entries = 0, dict[str, bytes]()
+    for name, content, at in _read_entries(data):
+        if not _NAME.fullmatch(name) or name.decode() in entries:
+            raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
+        entries[name.decode()] = content
     if entries.keys() == {"metadata"} and _NO_TABLES in entries["metadata"]:
         return entries, at  # an empty store: RocksDB makes the database then
     missing = {"metadata", "CURRENT"} - entries.keys()
@@ -215,6 +194,18 @@ def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
     return entries, at
 
 
+def _read_entries(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+    """Name and content of each entry, and where it ends. Raises Corrupt or ZipTooLarge."""
+    at = unpacked = 0
+    try:
+        while data[at : at + 4] == _LOCAL:
+            name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
+            unpacked += len(content)
+            yield name, content, at
+    except struct.error:
+        raise Corrupt("one of its entries is truncated") from None
+
+
 def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     """Name and content of the entry whose header is at ``at``, and where it ends."""
     header = _read_header(data, at)
@@ -224,13 +215,12 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
         raise Corrupt(f"{entry} has an impossible header")
     if method == _STORED:
         content, end = data[start : start + packed], start + packed
-        unpacked = len(content)
     else:
         try:
-            content, unpacked, end = _inflate(data, header, room)
+            content, end = _inflate(data, header, room)
         except zlib.error:
             raise Corrupt(f"{entry} cannot be unpacked") from None
-    if unpacked > room:
+    if len(content) > room:
         raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
     packed_seen = end - start
     if flags & _SIZES_FOLLOW and end >= 0:
@@ -244,25 +234,24 @@ def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     return name, content, end
 
 
-def _inflate(data: bytes, header: _Header, keep: int) -> tuple[bytes, int, int]:
-    """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
+def _inflate(data: bytes, header: _Header, room: int) -> tuple[bytes, int]:
+    """The content of a deflated entry, and where it ends: -1 where it is cut off. Stops behind ``room`` bytes.
 
-    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error, also where it has more than its header says: Java
-    refuses that (``ZipInputStream.readEnd``).
+    Raises zlib.error, also where it has more than its header says: Java refuses that (``ZipInputStream.readEnd``).
     """
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    most = LARGEST_ZIP if header.flags & _SIZES_FOLLOW else min(header.length, LARGEST_ZIP)
-    kept, length, todo, at = [], 0, b"", header.start
-    while not inflater.eof and length <= most:
+    is_said = not header.flags & _SIZES_FOLLOW and header.length <= room
+    most = header.length if is_said else room
+    content, todo, at = bytearray(), b"", header.start
+    while not inflater.eof and len(content) <= most:
         if not todo:
             todo = data[at : at + _FED]
             at += len(todo)
         piece = inflater.decompress(todo, _PIECE)
         todo = inflater.unconsumed_tail
-        kept.append(piece[: max(keep - length, 0)])
-        length += len(piece)
+        content += piece
         if not piece and not todo and at >= len(data) and not inflater.eof:
-            return b"".join(kept), length, -1
-    if most < length <= LARGEST_ZIP:
+            return bytes(content), -1
+    if is_said and len(content) > most:
         raise zlib.error
-    return b"".join(kept), length, at - len(inflater.unused_data)
+    return bytes(content), at - len(inflater.unused_data)

@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
+from ckpt.checkpoint.state.file_ends import Verified, judge_zip
 from ckpt.formats.rocksdb import parse_zip_tail, read_whole_zip
-from ckpt.model import Fault, RocksDBSnapshot, Unreadable
+from ckpt.model import DamageKind, Fault, RocksDBSnapshot, Unreadable
 from tests.checkpoint.state.building import rocksdb_zip
 
 ZIP = rocksdb_zip({"000008-a.sst": 1253, "000009-b.sst": 7})
@@ -55,6 +56,19 @@ def test_a_cut_zip_is_told_from_a_whole_one_and_its_entries_are_read_where_they_
     assert found.fault is (Fault.INCOMPLETE if cut else Fault.EMPTY)
     entries_end = ZIP.find(b"PK\x01\x02")
     assert streamed == SNAPSHOT if length >= entries_end else isinstance(streamed, Unreadable)
+
+
+def test_an_entry_that_does_not_match_its_checksum_is_not_read_behind_a_lost_directory() -> None:
+    """Java compares it (``ZipInputStream.readEnd``: invalid entry CRC), so a start fails."""
+    changed = bytearray(ZIP[: ZIP.find(b"PK\x01\x02")])
+    changed[ZIP.find(b"PK\x07\x08") + 4] ^= 1  # of the first entry, which is not ``metadata``
+
+    streamed = read_whole_zip("1.zip", bytes(changed))
+    assert isinstance(streamed, Unreadable)
+    assert streamed.fault is Fault.BAD_BINARY
+    verdict = judge_zip("1.zip", bytes(changed), Verified())
+    assert verdict is not None
+    assert verdict.kind is DamageKind.TRUNCATED
 
 
 @pytest.mark.parametrize("keys", [None, -1])
