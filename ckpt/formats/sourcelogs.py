@@ -59,7 +59,14 @@ def parse_kafka_start(raw: bytes) -> Json:
     text = raw[1:].decode("utf-8", errors="replace")
     if not text:
         raise Damaged(Fault.EMPTY, "the file is empty")
-    return json_of(_behind_version(text) if text[0] == "v" else text)
+    if text[0] != "v":
+        return json_of(text)
+    line, end, body = text.partition("\n")
+    if not end:
+        reason = f"its first line is {quoted(line)}, and nothing follows it"
+        raise Damaged(Fault.INCOMPLETE, reason, "failed to detect the log file version line")
+    version_of(line, NEWEST_VERSION)
+    return json_of(body)
 
 
 @tolerant
@@ -80,15 +87,6 @@ def parse_first_source_file(raw: bytes) -> str:
     else:
         version_of(line, NEWEST_VERSION)
     return line
-
-
-def _behind_version(text: str) -> str:
-    line, end, body = text.partition("\n")
-    if not end:
-        reason = f"its first line is {quoted(line)}, and nothing follows it"
-        raise Damaged(Fault.INCOMPLETE, reason, "failed to detect the log file version line")
-    version_of(line, NEWEST_VERSION)
-    return body
 
 
 def _entries(raw: bytes, entry: Callable[[Mapping[str, Json]], _Entry]) -> tuple[_Entry, ...]:

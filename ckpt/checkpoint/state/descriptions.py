@@ -145,8 +145,9 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
         if files:
             paths[store] = files[-1]
     for partition in folder.partitions:
-        for store, path in find_schemas_in(listing, f"{folder.path}/{partition}"):
-            paths.setdefault(store, path)
+        for store, stored in stores_of(listing, f"{folder.path}/{partition}"):
+            if listing.info(path := f"{stored}/_metadata/schema") is not None:
+                paths.setdefault(store, path)
     return list(paths.items())
 
 
@@ -156,11 +157,3 @@ def _list_schema_files(listing: Listing, folder: OperatorFolder, store: str) -> 
     names = listing.in_folder(versioned)
     by_batch = {batch: name for name in names for batch in sort_numbers([name.partition("_")[0]])}
     return [f"{versioned}/{by_batch[batch]}" for batch in sorted(by_batch)]
-
-
-def find_schemas_in(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
-    """The schema files in the folder of a partition, each with the store that it is of."""
-    for store, folder in stores_of(listing, partition):
-        path = f"{folder}/_metadata/schema"
-        if listing.info(path) is not None:
-            yield store, path

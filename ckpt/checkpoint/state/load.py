@@ -280,10 +280,9 @@ def judge_ssts(
 
 def _describe_hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
     """The logs that are not there; where a store keeps no changelogs it is its snapshot that is missing."""
-    names, missing, holes = store.names, chain.missing, chain.holes
-    kind, this = names.log_kind, (target.version, target.unique_id)
-    if names.log_kind is StateFileKind.CHANGELOG and not names.logs:
-        kind, missing, holes = names.snapshot_kind, (this,), 1
+    names, missing, holes, kind = store.names, chain.missing, chain.holes, store.names.log_kind
+    if kind is StateFileKind.CHANGELOG and not names.logs:
+        kind, missing, holes = names.snapshot_kind, (target,), 1
     stems = (str(version) if unique_id is None else f"{version}_{unique_id}" for version, unique_id in missing)
     files = [f"{stem}.{kind}" for stem in stems]
     what = "it" if holes == 1 else name_files(files, holes)

@@ -21,6 +21,7 @@ from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_old
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES, LZ4
+from ckpt.formats.types import fields_of, named_fields
 from ckpt.storage.base import Listing
 
 MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a query of a thousand partitions needs
@@ -58,7 +59,7 @@ def read_state(
     if not listing.has_folder(folders.STATE) and not logs_show_state(offsets, commits):
         return None
     operators = folders.find_operators(listing, context.provider)
-    stores = (store for operator in operators for store in operator.list_stores())
+    stores = folders.find_store_partitions(listing, context.provider)
     targets = {store: target for store in stores if (target := context.target(store)) is not None}
     allowance = allowance or Allowance()
     deep = not allowance.bytes and bool(allowance.verified.files)
@@ -87,7 +88,7 @@ def read_state(
 
 def _assemble(collected: CollectedState) -> model.StateInventory:
     context = collected.context
-    stores = [store for folder in collected.folders for store in folder.list_stores()]
+    stores = folders.find_store_partitions(collected.listing, context.provider)
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
     operators = tuple(_make_operator(collected, folder) for folder in collected.folders)
     recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
@@ -175,11 +176,10 @@ def _keeps_one_partition(description: Description) -> bool:
 
 def _has_no_key(schema: model.Json) -> bool:
     """Tell whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
-    fields = schema.get("fields") if isinstance(schema, dict) else None
-    if not isinstance(fields, list):
-        return False
-    kinds = [(field.get("name"), field.get("type")) for field in fields if isinstance(field, dict)]
-    return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
+    kinds = list(named_fields(schema))
+    if not kinds:
+        return fields_of(schema) is not None
+    return kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
 
 
 def _make_store(
