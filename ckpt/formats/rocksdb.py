@@ -18,7 +18,6 @@ from typing import NamedTuple
 from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.operators import expect_type
-from ckpt.formats.text import Damaged
 from ckpt.model import Fault, Json, RocksDBSnapshot, Unreadable
 
 TAIL_LENGTH = 1 << 16
@@ -26,7 +25,7 @@ TAIL_LENGTH = 1 << 16
 
 _END_LENGTH = 22
 _END, _CENTRAL, _LOCAL, _DESCRIPTOR = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04", b"PK\x07\x08"
-_CENTRAL_HEADER = struct.Struct("<4s6xH8xIIHHH8xI")
+_CENTRAL_HEADER = struct.Struct("<4s24xHHH8xI")
 _ENTRY = b"metadata"
 _VERSIONS = {b"v1": 1, b"v2": 2}
 _LARGEST_METADATA = 1 << 22  # bytes: 25,000 SST files of one partition
@@ -63,49 +62,31 @@ def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Unrea
     if directory_at < base:
         return too_short
     try:
-        offset, sizes, method = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
+        offset = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
         if offset < base:
             return too_short
-        return parse_metadata(path, _content(tail, offset - base, sizes, method))
-    except Damaged as damage:
-        return Unreadable(path, damage.fault, damage.reason)
-    except (struct.error, zlib.error):
-        return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
+        name, content, _ = _read_entry(tail, offset - base, _LARGEST_METADATA)
+        if name != _ENTRY:
+            raise Corrupt("its metadata entry is not where its central directory says")
+    except ZipTooLarge:
+        return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
+    except Corrupt as error:
+        return Unreadable(path, Fault.BAD_BINARY, str(error))
+    return parse_metadata(path, content)
 
 
-def _find_entry(directory: bytes) -> tuple[int, tuple[int, int], int]:
-    """Find ``metadata`` in the central directory: its local header, its sizes (packed, unpacked), its method."""
+def _find_entry(directory: bytes) -> int:
+    """Find the local header of ``metadata`` in the central directory. Raises Corrupt."""
     at = 0
     while at + _CENTRAL_HEADER.size <= len(directory):
-        mark, method, packed, unpacked, name, extra, comment, local = _CENTRAL_HEADER.unpack_from(directory, at)
+        mark, name, extra, comment, local = _CENTRAL_HEADER.unpack_from(directory, at)
         if mark != _CENTRAL:
-            raise Damaged(Fault.BAD_BINARY, "its central directory cannot be followed")
+            raise Corrupt("its central directory cannot be followed")
         at += _CENTRAL_HEADER.size
         if directory[at : at + name] == _ENTRY:
-            return local, (packed, unpacked), method
+            return int(local)
         at += name + extra + comment
-    raise Damaged(Fault.BAD_BINARY, "it has no entry called metadata")
-
-
-def _content(tail: bytes, at: int, sizes: tuple[int, int], method: int) -> bytes:
-    """Decompress an entry whose local header is in the tail."""
-    if tail[at : at + 4] != _LOCAL:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is not where its central directory says")
-    name, extra = struct.unpack_from("<HH", tail, at + 26)
-    start = at + 30 + name + extra
-    data = tail[start : start + sizes[0]]
-    if sizes[1] > _LARGEST_METADATA:
-        raise Damaged(Fault.TOO_LARGE, _TOO_LARGE)
-    if len(data) < sizes[0]:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
-    if method == _STORED:
-        return data
-    if method != _DEFLATED:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is compressed in an unknown way")
-    content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, _LARGEST_METADATA)
-    if len(content) != sizes[1]:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
-    return content
+    raise Corrupt("it has no entry called metadata")
 
 
 def parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
@@ -197,36 +178,35 @@ def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
 def _read_entries(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
     """Name and content of each entry, and where it ends. Raises Corrupt or ZipTooLarge."""
     at = unpacked = 0
+    while data[at : at + 4] == _LOCAL:
+        name, content, at = _read_entry(data, at, LARGEST_ZIP - unpacked)
+        unpacked += len(content)
+        yield name, content, at
+
+
+def _read_entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
+    """Name and content of the entry whose header is at ``at``, and where it ends. Raises Corrupt or ZipTooLarge."""
+    entry = f"the entry at byte {at:,}"
     try:
-        while data[at : at + 4] == _LOCAL:
-            name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
-            unpacked += len(content)
-            yield name, content, at
+        header = _read_header(data, at)
+        flags, method, checksum, packed, length, name, start = header
+        if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
+            raise Corrupt(f"{entry} has an impossible header")
+        if method == _STORED:
+            content, end = data[start : start + packed], start + packed
+        else:
+            content, end = _inflate(data, header, room)
+        if len(content) > room:
+            raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
+        packed_seen = end - start
+        if flags & _SIZES_FOLLOW and end >= 0:
+            end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
+            checksum, packed, length = struct.unpack_from("<III", data, end)
+            end += 12
     except struct.error:
         raise Corrupt("one of its entries is truncated") from None
-
-
-def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
-    """Name and content of the entry whose header is at ``at``, and where it ends."""
-    header = _read_header(data, at)
-    flags, method, checksum, packed, length, name, start = header
-    entry = f"the entry at byte {at:,}"
-    if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
-        raise Corrupt(f"{entry} has an impossible header")
-    if method == _STORED:
-        content, end = data[start : start + packed], start + packed
-    else:
-        try:
-            content, end = _inflate(data, header, room)
-        except zlib.error:
-            raise Corrupt(f"{entry} cannot be unpacked") from None
-    if len(content) > room:
-        raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
-    packed_seen = end - start
-    if flags & _SIZES_FOLLOW and end >= 0:
-        end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
-        checksum, packed, length = struct.unpack_from("<III", data, end)
-        end += 12
+    except zlib.error:
+        raise Corrupt(f"{entry} cannot be unpacked") from None
     if not 0 <= end <= len(data):
         raise Corrupt(f"{entry} is truncated")
     if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):

@@ -32,6 +32,15 @@ def test_an_entry_that_is_stored_is_read() -> None:
     assert parse(rocksdb_zip({"000008-a.sst": 1253, "000009-b.sst": 7}, compressed=False)) == SNAPSHOT
 
 
+def test_an_entry_that_does_not_match_its_checksum_is_unreadable() -> None:
+    stored = rocksdb_zip({"000008-a.sst": 1253}, compressed=False)
+    assert isinstance(parse(stored), RocksDBSnapshot)
+
+    damaged = parse(stored.replace(b'"sizeBytes": 1253', b'"sizeBytes": 1254'))
+    assert isinstance(damaged, Unreadable)
+    assert damaged.fault is Fault.BAD_BINARY
+
+
 def test_a_tail_is_enough_once_it_holds_the_entry() -> None:
     outcomes = [parse_zip_tail("1.zip", ZIP[-length:], len(ZIP)) for length in range(22, len(ZIP) + 1)]
 
