@@ -15,7 +15,7 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.compression import HEADER_LENGTH, MAGIC, BadBlock, block_ends, decompress_head
+from ckpt.formats.compression import HEADER_LENGTH, MAGIC, Corrupt, block_ends, decompress_head
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.text import read_utf
 from ckpt.model import DamageKind, StateFileKind
@@ -162,7 +162,7 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
     """
     try:
         return lineage_of(decompress_head(head, codec))
-    except BadBlock:
+    except Corrupt:
         return None
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.compression import BadBlock, block_ends, decompress_first_block
+from ckpt.formats.compression import Corrupt, block_ends, decompress_first_block
 from ckpt.formats.statefiles import END_MARK, FileName, judge_stream, parse_lineage, parse_name
 from ckpt.model import DamageKind, StateFileKind
 from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
@@ -88,9 +88,9 @@ def test_no_bytes_raise(data, prefixed) -> None:
 
 
 @given(st.binary(max_size=120), st.integers(0, 250))
-def test_no_compressed_block_raises_anything_but_bad_block(body, length) -> None:
+def test_no_compressed_block_raises_anything_but_corrupt(body, length) -> None:
     header = b"LZ4Block\x25" + len(body).to_bytes(4, "little") + length.to_bytes(4, "little") + b"sum "
-    with suppress(BadBlock):
+    with suppress(Corrupt):
         assert len(decompress_first_block(header + body)) == length
 
 

@@ -104,17 +104,15 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
     tails = yield [request_tail(file) for file in looked_at]
     suspicious: list[StateFile] = []
     for file, tail in zip(looked_at, tails, strict=True):
-        marked = file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and tail.endswith(END_MARK)
-        if file.kind is not StateFileKind.ZIP and codec != LZ4:
-            if marked:
-                verdicts.wrong[file.path] = judge_codec(codec)
-            else:
-                verdicts.unknown.add(file.path)
-            continue
-        if marked:
-            continue
-        if not _judge_tail(file, tail, verdicts):
-            suspicious.append(file)
+        of_zip = file.kind is StateFileKind.ZIP
+        marked = not of_zip and isinstance(tail, bytes) and tail.endswith(END_MARK)
+        if of_zip or codec == LZ4:
+            if not (marked or _judge_tail(file, tail, verdicts)):
+                suspicious.append(file)
+        elif marked:
+            verdicts.wrong[file.path] = judge_codec(codec)
+        else:
+            verdicts.unknown.add(file.path)
     while suspicious:
         sizes = accumulate(file.size for file in suspicious)
         count = max(sum(size <= _READ_AT_ONCE for size in sizes), 1)

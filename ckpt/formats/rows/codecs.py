@@ -40,7 +40,7 @@ def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> byt
                     spark=WITH_SPARK,
                 )
             pieces.append(piece)
-    except (compression.BadBlock, compression.Corrupt, pa.ArrowInvalid, OSError) as error:
+    except (compression.Corrupt, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None
     return b"".join(pieces)
 

@@ -126,7 +126,8 @@ def _declare_source(start: SourceStart, beside: Callable[[str], str]) -> Iterato
         yield f'SOURCE_{index}_SCHEMA = ""  # DDL: "id BIGINT, name STRING"'
     if start.view.kind.at_path:
         yield f'SOURCE_{index}_PATH = ""'
-    options = [f"{literal(key)}: {literal(value)}" for key, value in start.view.reader_options.items()]
+    reader = start.view.kind.list_reader_options(start.view.record)
+    options = [f"{literal(key)}: {literal(value)}" for key, value in reader.items()]
     if options:
         yield from explode(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:

@@ -100,12 +100,12 @@ def test_records_lead_to_their_end(data: bytes, leads: bool) -> None:
     ("data", "at", "ending"),
     [
         (RECORD + END, -21, DamageKind.ODD_END),
-        (RECORD + END, -1, None),
+        (RECORD + END, -1, DamageKind.ODD_END),
         (END, -21, DamageKind.TRUNCATED),
         (RECORD, -21, DamageKind.TRUNCATED),
     ],
 )
-def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: DamageKind | None) -> None:
+def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: DamageKind) -> None:
     """As Spark did: cases `flipped-end-of-` of the oracle."""
     content = bytearray(compression.store_block(data))
     content[at] ^= 4
