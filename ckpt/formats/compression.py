@@ -90,7 +90,7 @@ def decompress_first_block(data: bytes) -> bytes:
 def store_block(data: bytes) -> bytes:
     """A complete stream that holds some bytes as they are."""
     blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
-    return b"".join(make_block(STORED, piece, len(piece), checksum_of(piece)) for piece in blocks) + END
+    return b"".join(make_block(STORED, piece, len(piece), checksum_of(piece)) for piece in blocks) + END_MARK
 
 
 def make_block(method: int, body: bytes, length: int, checksum: int) -> bytes:
@@ -98,8 +98,8 @@ def make_block(method: int, body: bytes, length: int, checksum: int) -> bytes:
     return MAGIC + struct.pack("<Biii", method | _LEVEL, len(body), length, checksum) + body
 
 
-END = make_block(STORED, b"", 0, 0)
-"""The empty block at the end of a stream."""
+END_MARK = make_block(STORED, b"", 0, 0)
+"""The last bytes of a complete stream: the header of an empty block."""
 
 
 def checksum_of(data: bytes) -> int:

@@ -13,7 +13,6 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
@@ -126,22 +125,6 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
     return files
 
 
-class _Header(NamedTuple):
-    flags: int
-    method: int
-    checksum: int
-    packed: int
-    length: int
-    name: bytes
-    start: int  # of the data
-
-
-def _read_header(data: bytes, at: int) -> _Header:
-    _, flags, method, _, checksum, packed, length, name, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
-    end = at + 30 + name
-    return _Header(flags, method, checksum, packed, length, data[at + 30 : end], end + extra)
-
-
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry ``metadata`` of a zip without looking at its end, as Spark does."""
     try:
@@ -188,14 +171,14 @@ def _read_entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     """Name and content of the entry whose header is at ``at``, and where it ends. Raises Corrupt or ZipTooLarge."""
     entry = f"the entry at byte {at:,}"
     try:
-        header = _read_header(data, at)
-        flags, method, checksum, packed, length, name, start = header
+        _, flags, method, _, checksum, packed, length, size, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
+        name, start = data[at + 30 : at + 30 + size], at + 30 + size + extra
         if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
             raise Corrupt(f"{entry} has an impossible header")
         if method == _STORED:
             content, end = data[start : start + packed], start + packed
         else:
-            content, end = _inflate(data, header, room)
+            content, end = _inflate(data, start, room if flags & _SIZES_FOLLOW else min(length, room))
         if len(content) > room:
             raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
         packed_seen = end - start
@@ -209,20 +192,19 @@ def _read_entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
         raise Corrupt(f"{entry} cannot be unpacked") from None
     if not 0 <= end <= len(data):
         raise Corrupt(f"{entry} is truncated")
+    # Java refuses all of these, also what has more than its header says (``ZipInputStream.readEnd``)
     if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):
         raise Corrupt(f"{entry} does not match its checksum")
     return name, content, end
 
 
-def _inflate(data: bytes, header: _Header, room: int) -> tuple[bytes, int]:
-    """The content of a deflated entry, and where it ends: -1 where it is cut off. Stops behind ``room`` bytes.
+def _inflate(data: bytes, at: int, most: int) -> tuple[bytes, int]:
+    """The content of a deflated entry, and where it ends: -1 where it is cut off. Stops behind ``most`` bytes.
 
-    Raises zlib.error, also where it has more than its header says: Java refuses that (``ZipInputStream.readEnd``).
+    Raises zlib.error.
     """
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    is_said = not header.flags & _SIZES_FOLLOW and header.length <= room
-    most = header.length if is_said else room
-    content, todo, at = bytearray(), b"", header.start
+    content, todo = bytearray(), b""
     while not inflater.eof and len(content) <= most:
         if not todo:
             todo = data[at : at + _FED]
@@ -232,6 +214,4 @@ def _inflate(data: bytes, header: _Header, room: int) -> tuple[bytes, int]:
         content += piece
         if not piece and not todo and at >= len(data) and not inflater.eof:
             return bytes(content), -1
-    if is_said and len(content) > most:
-        raise zlib.error
     return bytes(content), at - len(inflater.unused_data)

@@ -15,16 +15,13 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.compression import HEADER_LENGTH, MAGIC, Corrupt, block_ends, decompress_head
+from ckpt.formats.compression import END_MARK, HEADER_LENGTH, MAGIC, Corrupt, block_ends, decompress_head
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.text import read_utf
 from ckpt.model import DamageKind, StateFileKind
 
 DEFAULT_STORE = "default"
 """The store whose files are directly in the partition's folder (Spark ``StateStoreId.DEFAULT_STORE_NAME``)."""
-
-END_MARK = MAGIC + b"\x15" + bytes(12)
-"""The last 21 bytes of a complete LZ4 stream: the header of an empty block."""
 
 JOIN_COUNTS, JOIN_ROWS = "keyToNumValues", "keyWithIndexToValue"
 """Of each side of a stream-stream join: how many rows a key has, and these rows, in state formats 1 to 3."""

@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.compression import Corrupt, block_ends, decompress_first_block
-from ckpt.formats.statefiles import END_MARK, FileName, judge_stream, parse_lineage, parse_name
+from ckpt.formats.compression import END_MARK, Corrupt, block_ends, decompress_first_block
+from ckpt.formats.statefiles import FileName, judge_stream, parse_lineage, parse_name
 from ckpt.model import DamageKind, StateFileKind
 from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
 

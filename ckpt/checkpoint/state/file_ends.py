@@ -13,9 +13,10 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
 from ckpt.checkpoint.state.folders import SSTS
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
+from ckpt.formats.compression import END_MARK
 from ckpt.formats.rocksdb import TAIL_LENGTH, parse_zip_tail, read_whole_zip
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
-from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, judge_stream
+from ckpt.formats.statefiles import CHECKSUM, LZ4, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
@@ -119,7 +120,11 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
         batch, suspicious = suspicious[:count], suspicious[count:]
         contents = yield [ReadRequest(file.path) for file in batch]
         for file, content in zip(batch, contents, strict=True):
-            _judge_whole(file, content, verdicts)
+            of_zip = file.kind is StateFileKind.ZIP
+            if not isinstance(content, bytes):
+                verdicts.unknown.add(file.path)
+            elif verdict := judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content):
+                verdicts.wrong[file.path] = verdict
         del contents, content
     return verdicts.with_all(fully_read)
 
@@ -167,15 +172,6 @@ def _judge_tail(file: StateFile, tail: Answer, verdicts: Verified) -> bool:
     else:
         return False
     return True
-
-
-def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
-    if not isinstance(content, bytes):
-        verdicts.unknown.add(file.path)
-        return
-    of_zip = file.kind is StateFileKind.ZIP
-    if verdict := judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content):
-        verdicts.wrong[file.path] = verdict
 
 
 def _judge_stream(content: bytes) -> Verdict | None:

@@ -52,7 +52,7 @@ def compress(data: bytes, codec: str = LZ4) -> bytes:
     """
     match codec:
         case "lz4":
-            return b"".join(_lz4_blocks(data)) + compression.END
+            return b"".join(_lz4_blocks(data)) + compression.END_MARK
         case "zstd":
             return bytes(pa.Codec("zstd").compress(data, asbytes=True))
         case "snappy":

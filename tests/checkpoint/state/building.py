@@ -11,8 +11,8 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import read_state
 from ckpt.errors import NotFound, StorageError
+from ckpt.formats.compression import END_MARK
 from ckpt.formats.names import sort_batch_names
-from ckpt.formats.statefiles import END_MARK
 from ckpt.model import CommitLog, OffsetLog, OffsetMetadata, StateInventory
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
