@@ -102,22 +102,18 @@ class _File:
 
     def _check_sst_file(self) -> FileOutcome:
         self._compared_by_hadoop = self._file.size
-        end = self._storage.read_range(self._file.path, max(self._file.size - FOOTER, 0), FOOTER)
-        try:
-            check_footer(end)  # what does not end as an SST file is not held in memory
-        except Corrupt as error:
-            self._read_on(self._pieces())
-            return Verdict(DamageKind.UNREADABLE, str(error), self._judge_as_hadoop())
-        except UnknownTable as error:
-            self._read_on(self._pieces())
-            return str(error)
+        read: ReadRange = partial(self._storage.read_range, self._file.path)
         if self._storage.local:
             pieces = self._pieces()
-            read: ReadRange = partial(self._storage.read_range, self._file.path)
-        elif self._file.size > _LARGEST_WHOLE:
-            self._read_on(self._pieces())
-            return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
         else:  # two requests
+            end = read(max(self._file.size - FOOTER, 0), FOOTER)
+            try:
+                check_footer(end)  # what does not end as an SST file is not held in memory
+            except (Corrupt, UnknownTable):
+                return self._judge_whole(self._pieces(), lambda: check_footer(end))
+            if self._file.size > _LARGEST_WHOLE:
+                self._read_on(self._pieces())
+                return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
             data = self._storage.read(self._file.path)
             pieces, read = self._pieces(data), lambda offset, length: data[offset : offset + length]
         return self._judge_whole(pieces, lambda: check_sst(read, self._file.size, Pieces(pieces)))
@@ -133,7 +129,7 @@ class _File:
 
         return self._judge_whole(self._pieces(data), check)
 
-    def _judge_whole(self, pieces: Iterator[bytes], check: Callable[[], None]) -> FileOutcome:
+    def _judge_whole(self, pieces: Iterator[bytes], check: Callable[[], object]) -> FileOutcome:
         """A file that Spark reads as a whole, once Hadoop has compared it with its checksums."""
         wrong: Exception | None = None
         try:
@@ -141,7 +137,7 @@ class _File:
         except (UnknownTable, ZipTooLarge, Corrupt) as error:
             wrong = error
         self._read_on(pieces)
-        by_hadoop = self._judge_as_hadoop()
+        by_hadoop = _BY_HADOOP if self._hidden_wrong is not None else None  # whose checksums come before anything else
         match wrong:
             case None:
                 return None
@@ -152,10 +148,6 @@ class _File:
                 return Verdict(DamageKind.UNREADABLE, str(wrong), by_hadoop)
             case _:
                 return str(wrong)
-
-    def _judge_as_hadoop(self) -> str | None:
-        """The error of a file whose hidden checksums Hadoop has compared before anything else."""
-        return _BY_HADOOP if self._hidden_wrong is not None else None
 
     def _stream(self) -> FileOutcome:
         """A delta, changelog or HDFS-backed snapshot."""
@@ -202,17 +194,16 @@ class _File:
             pieces = self._storage.read_pieces(self._file.path, _PIECE)
         else:
             pieces = (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
-        for piece in pieces:
-            self._note(piece)
-            yield piece
+        return (self._note(piece) for piece in pieces)
 
-    def _note(self, piece: bytes) -> None:
-        """Compare the next bytes with the checksum files beside it."""
+    def _note(self, piece: bytes) -> bytes:
+        """Compare the next bytes with the checksum files beside it, and return them."""
         if self._file.checksum:
             self._crc32c = crc32c(piece, self._crc32c)
         if self._hidden is not None and self._hidden_wrong is None:
             self._compare_hidden(memoryview(piece), self._hidden)
         self._read += len(piece)
+        return piece
 
     def _compare_hidden(self, piece: memoryview, recorded: HadoopChecksums) -> None:
         """Pieces of a file begin where those of Hadoop do: both sizes are powers of two."""
