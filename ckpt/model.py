@@ -82,7 +82,6 @@ class OffsetMetadata:
     watermark_ms: int
     timestamp_ms: int
     conf: Mapping[str, str]
-    providers: Mapping[str, str] = field(default_factory=dict)  # offset log v2: source name -> provider name
     text: str | None = None  # as in the file; written again unchanged, None writes the fields above
 
 

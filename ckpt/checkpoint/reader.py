@@ -34,7 +34,7 @@ from ckpt.checkpoint.state.reader import MOST_TAILS, MOST_TAILS_REMOTE, read_sta
 from ckpt.errors import CkptError, NotAFolder, NotFound, NotThereYet, StorageError, one_line
 from ckpt.formats import commits, limits, metadata, names, offsets, sidecars, text
 from ckpt.formats.offsets import is_continuous
-from ckpt.formats.rocksdb import parse_snapshot
+from ckpt.formats.rocksdb import parse_zip_tail
 from ckpt.formats.sourcelogs import SourceFile, parse_first_source_file, parse_kafka_start
 from ckpt.model import (
     CommitLog,
@@ -97,10 +97,14 @@ def open_checkpoint(
     >>> ckpt.open_checkpoint("sample_checkpoints/kafka-4.2").commits.latest
     5
     """
-    uri, options = fspath(checkpoint), storage_options or {}
-    storage = open_storage(uri, options)
+    storage = _open(checkpoint, storage_options, names_only=names_only)
+    return look_beside(read_checkpoint(storage, batches=batches), storage_options)
+
+
+def _open(checkpoint: Location, storage_options: Mapping[str, str] | None, *, names_only: bool) -> Root:
+    storage = open_storage(fspath(checkpoint), storage_options or {})
     storage.names_only = names_only
-    return look_beside(read_checkpoint(storage, batches=batches), options)
+    return storage
 
 
 def look_beside(checkpoint: Checkpoint, storage_options: Mapping[str, str] | None = None) -> Checkpoint:
@@ -118,13 +122,11 @@ def open_for_start(
     """
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
-    uri, options = fspath(checkpoint), storage_options or {}
-    storage = open_storage(uri, options)
-    storage.names_only = names_only
+    storage = _open(checkpoint, storage_options, names_only=names_only)
     try:
-        return look_beside(read_checkpoint(storage, look_only=True), options)
+        return look_beside(read_checkpoint(storage, look_only=True), storage_options)
     except NotThereYet:
-        missing = _find_missing_folder(uri, options)
+        missing = _find_missing_folder(fspath(checkpoint), storage_options or {})
         if missing is None:
             raise
         return replace(_Reading(storage, Listing({"": {}}), 0, NOTHING).checkpoint(), missing_folder=missing)
@@ -166,16 +168,14 @@ def open_to_look(
     """
     if isinstance(checkpoint, Checkpoint):
         return checkpoint
-    options = storage_options or {}
-    storage = open_storage(fspath(checkpoint), options)
-    storage.names_only = names_only
+    storage = _open(checkpoint, storage_options, names_only=names_only)
     try:
         read = read_checkpoint(storage, batches=batches, look_only=True)
     except NotACheckpoint as error:
         if len(error.live) != 1:
             raise
         read = read_checkpoint(storage.below(error.live[0]), batches=batches, look_only=True)
-    return look_beside(read, options)
+    return look_beside(read, storage_options)
 
 
 def open_live_version(uri: str, storage_options: Mapping[str, str]) -> Root:
@@ -347,12 +347,11 @@ class _Reading:
             nothing = names.sort_batch_names(())
             return replace(read, offsets=Log(OFFSETS, nothing), commits=Log(COMMITS, nothing))
         most_tails, whole = MOST_TAILS if self.storage.local else MOST_TAILS_REMOTE, self.storage.whole_files
-        logs, uri = (offset_log, commit_log), self.storage.uri
-        fully_read = self.fully_read.without_changed(self.listing)
-        allowance = self._allow_reading()
-        step = read_state(self.listing, *logs, uri, most_tails, fully_read, whole_files=whole, allowance=allowance)
+        logs, uri, allowance = (offset_log, commit_log), self.storage.uri, self._allow_reading()
+        may_read = allowance.bytes > 0
+        step = read_state(self.listing, *logs, uri, most_tails, allowance, whole_files=whole)
         state = run(step, self._read_many)
-        if allowance is not None:
+        if may_read:
             self.storage.seen = allowance.verified
         read = replace(read, refused=self.refused)
         if state is not None and self.refused:  # that nothing is seen of them is no damage
@@ -385,10 +384,10 @@ class _Reading:
             vanished=tuple(self.vanished),
         )
 
-    def _allow_reading(self) -> Allowance | None:
-        """How much of the state is read completely; None where only names, sizes and ends are looked at, or all was."""
+    def _allow_reading(self) -> Allowance:
+        """How much of the state is read completely: nothing where only names and ends are looked at, or all was."""
         if self.fully_read.files or self.storage.names_only or not self.listing.has_folder(STATE):
-            return None
+            return Allowance(verified=self.fully_read.without_changed(self.listing))
         before: Verified = NOTHING if self.storage.seen is None else self.storage.seen
         return Allowance.of(local=self.storage.local, verified=before.without_changed(self.listing))
 
@@ -481,7 +480,7 @@ class _Reading:
         ]
         zips = [path for folder in folders if (path := self._find_newest_zip(folder)) is not None]
         raw = self._read(zips)
-        return {path: parse_snapshot(path, data) for path, data in raw.items() if data is not None}
+        return {path: parse_zip_tail(path, data, len(data)) for path, data in raw.items() if data is not None}
 
     def _find_newest_zip(self, folder: str) -> str | None:
         """The snapshot with the highest number in a folder of RocksDB files."""
@@ -494,44 +493,43 @@ class _Reading:
         first = planned.newest
         if first is None or planned.latest in committed or planned.before(planned.latest or 0) is not None:
             return {}
-        paths = {
-            k: f"{file_logs.source_folder(self.listing, first, k)}/0"
-            for k, offset in enumerate(offsets_of(first))
-            if is_kafka(offset)
-        }
-        there = {k: path for k, path in paths.items() if self.listing.info(path)}
-        raw = self._read(list(there.values()))
-        starts = {k: parse_kafka_start(path, raw[path] or b"") for k, path in there.items()}
+        of_kafka = (k for k, offset in enumerate(offsets_of(first)) if is_kafka(offset))
+        paths = {k: f"{file_logs.source_folder(self.listing, first, k)}/0" for k in of_kafka}
+        raw = self._read([path for path in paths.values() if self.listing.info(path)])
+        starts = {k: parse_kafka_start(path, raw[path] or b"") for k, path in paths.items() if path in raw}
         return {
             k: start for k, start in starts.items() if not isinstance(start, Unreadable) and is_kafka(decode(start))
         }
 
     def _find_stale_sidecars(self, raw: Mapping[str, bytes | None]) -> tuple[str, ...]:
         """Hidden checksum files that do not match their file, for the log files that were read."""
-        beside = {path: sidecars.sidecar(path) for path in raw if self.listing.info(sidecars.sidecar(path))}
-        checksums = self._read(list(beside.values()))
         stale = []
-        for path, sidecar in beside.items():
-            data, recorded = raw[path], checksums[sidecar]
-            if data is not None and recorded is not None:
-                parsed = sidecars.parse_hadoop_sidecar(sidecar, recorded)
-                if isinstance(parsed, Unreadable) or not parsed.match(data):
-                    stale.append(sidecar)
+        for path, known in self._read_checksums(raw).items():
+            data = raw[path]
+            if data is not None and known is not None and (isinstance(known, Unreadable) or not known.match(data)):
+                stale.append(sidecars.sidecar(path))
         return tuple(stale)
+
+    def _read_checksums(self, paths: Iterable[str]) -> dict[str, sidecars.HadoopChecksums | Unreadable | None]:
+        """The hidden checksum files that are beside files, by the paths of these; None for one that was not read."""
+        beside = {path: sidecars.sidecar(path) for path in paths if self.listing.info(sidecars.sidecar(path))}
+        raw = self._read(list(beside.values()))
+        return {
+            path: None if (data := raw[sidecar]) is None else sidecars.parse_hadoop_sidecar(sidecar, data)
+            for path, sidecar in beside.items()
+        }
 
     def _find_respaced(self, raw: Mapping[str, bytes | None]) -> dict[str, AddedSpace]:
         """Text files with added white space, if their checksums are those of the rest, or there are none."""
         rest = {
             path: own for path, data in raw.items() if data and (own := text.drop_white_space(data)) not in (b"", data)
         }
-        beside = {path: sidecars.sidecar(path) for path in rest if self.listing.info(sidecars.sidecar(path))}
-        checksums = self._read(list(beside.values())) if beside else {}
+        checksums = self._read_checksums(rest)
         respaced = {}
         for path, own in rest.items():
-            data, proven = raw[path] or b"", path in beside
-            known = sidecars.parse_hadoop_sidecar(path, checksums[beside[path]] or b"") if proven else None
+            data, known, proven = raw[path] or b"", checksums.get(path), path in checksums
             is_read = data.splitlines() != own.splitlines()
-            if (known is None and is_read) or (isinstance(known, sidecars.HadoopChecksums) and known.match(own)):
+            if (not proven and is_read) or (isinstance(known, sidecars.HadoopChecksums) and known.match(own)):
                 respaced[path] = AddedSpace(text.describe_white_space(data), is_read, proven)
         return respaced
 
@@ -541,11 +539,10 @@ class _Reading:
 
     def _read_metadata_checksums(self, query: QueryMetadata | Unreadable | None) -> sidecars.HadoopChecksums | None:
         """The checksums of a ``metadata`` that is missing, or names no query; None where nothing was kept."""
-        path = sidecars.sidecar(METADATA)
-        if (isinstance(query, QueryMetadata) and metadata.is_query_id(query.query_id)) or not self._size_of(path):
+        if isinstance(query, QueryMetadata) and metadata.is_query_id(query.query_id):
             return None
-        checksums = sidecars.parse_hadoop_sidecar(path, self._read([path])[path] or b"")
-        return None if isinstance(checksums, Unreadable) or not checksums.values else checksums
+        checksums = self._read_checksums([METADATA]).get(METADATA)
+        return checksums if isinstance(checksums, sidecars.HadoopChecksums) and checksums.values else None
 
 
 def _find_uncommitted(planned: Sequence[int], committed: Sequence[int]) -> Set[int]:

@@ -4,20 +4,18 @@ Judged as ``LZ4BlockInputStream`` of lz4-java does, which knows a damaged header
 of each block, and continues after an empty one. The stream is never in memory as a whole.
 """
 
-import struct
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ckpt.formats.checksums import of_lz4_block
-from ckpt.formats.compression import COMPRESSED, HEADER_LENGTH, MAGIC, STORED, BadBlock, Corrupt, unpack_block
+from ckpt.formats.compression import HEADER_LENGTH, STORED, Corrupt, read_block_header, unpack_block
 
 SMALL_BLOCK = 1 << 13
 """Bytes of a compressed block up to which ckpt unpacks it by itself, rather than import pyarrow for it."""
 
 _SKIPPED = 1 << 20  # bytes at a time
-_LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE
 
 
 class Pieces:
@@ -80,7 +78,7 @@ class Stream:
                 self.wrong, self.cut = f"the {len(header)} bytes from byte {at:,} on are not a block", True
                 return
             try:
-                method, stored, length, checksum = _header(header)
+                method, stored, length, checksum = read_block_header(header)
             except Corrupt as error:
                 self.wrong = f"the header of the block at byte {at:,} {error}"
                 return
@@ -100,21 +98,6 @@ class Stream:
             yield block
 
 
-def _header(header: bytes) -> tuple[int, int, int, int]:
-    """Method, stored and decompressed length, checksum. Raises Corrupt as ``LZ4BlockInputStream.refill`` does."""
-    token, stored, length, checksum = struct.unpack_from("<BiiI", header, len(MAGIC))
-    method = token & 0xF0
-    if not header.startswith(MAGIC):
-        raise Corrupt("does not begin with LZ4Block")
-    if method not in (STORED, COMPRESSED):
-        raise Corrupt("names an unknown compression method")
-    impossible = length > 1 << _LEAST_LEVEL + (token & 0x0F) or length < 0 or stored < 0
-    impossible |= (length == 0) is not (stored == 0) or (method == STORED and length != stored)
-    if impossible or (length == 0 and checksum):
-        raise Corrupt("has impossible lengths")
-    return method, stored, length, checksum
-
-
 def _decompress(body: bytes, length: int, at: int) -> bytes:
     if len(body) > SMALL_BLOCK or "pyarrow" in sys.modules:
         import pyarrow as pa  # not at the top: it takes longer than a look at a small checkpoint
@@ -124,7 +107,7 @@ def _decompress(body: bytes, length: int, at: int) -> bytes:
             if len(unpacked) == length:
                 return unpacked
     kind: type[Corrupt] = Corrupt
-    with suppress(BadBlock):
+    with suppress(Corrupt):
         unpacked, outside = unpack_block(body, length)
         if not outside and len(body) <= SMALL_BLOCK:
             return unpacked

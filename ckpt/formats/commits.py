@@ -85,15 +85,14 @@ def _sinks(fields: Mapping[str, Json]) -> tuple[SinkCommit, ...]:
 
 def _sink(name: str, fields: Mapping[str, Json]) -> SinkCommit:
     """One ``SinkMetadataInfo``; ``commitOffset`` is a text that holds JSON, or ``-`` for none."""
-    for key in ("sinkName", "providerName", "apiVersion"):
-        text_field(fields, key)
+    _, provider, api_version = (text_field(fields, key) for key in ("sinkName", "providerName", "apiVersion"))
     active = fields.get("isActive", True)
     return SinkCommit(
         name=name,
         commit_offset=text_field(fields, "commitOffset") if "commitOffset" in fields else "-",
-        provider=text_field(fields, "providerName"),
+        provider=provider,
         active=active if isinstance(active, bool) else None,
-        api_version=text_field(fields, "apiVersion"),
+        api_version=api_version,
     )
 
 

@@ -17,6 +17,7 @@ STORED, COMPRESSED = 0x10, 0x20  # upper half of the token: how the data of the 
 _LARGEST_BLOCK = 1 << 25  # lz4-java's own limit
 BLOCK = 1 << 15  # spark.io.compression.lz4.blockSize
 _LEVEL = 5  # lower half of the token: 2**(10 + 5) bytes in a block
+_LEAST_LEVEL = 10  # LZ4BlockOutputStream.COMPRESSION_LEVEL_BASE
 SEED = 0x9747B28C  # LZ4BlockOutputStream.DEFAULT_SEED
 CHECKSUM_BITS = 0x0FFFFFFF  # lz4-java's StreamingXXHash32.asChecksum drops the uppermost four
 _PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
@@ -36,20 +37,24 @@ class Corrupt(ValueError):
     """Bytes that do not match their checksum, or are not of their format: the text says where."""
 
 
-class BadBlock(ValueError):
-    """Bytes that are no LZ4 block."""
+def read_block_header(data: bytes, at: int = 0) -> tuple[int, int, int, int]:
+    """Method, stored and decompressed length, and checksum of the block at ``at``.
 
-
-def _block_header(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Method, compressed and decompressed length, and checksum of the block at ``at``. Raises BadBlock."""
-    if data[at : at + len(MAGIC)] != MAGIC or len(data) < at + HEADER_LENGTH:
-        raise BadBlock("no block header")
-    token, compressed, decompressed, checksum = struct.unpack_from("<BiiI", data, at + len(MAGIC))
+    Raises Corrupt as ``LZ4BlockInputStream.refill`` does.
+    """
+    if len(data) < at + HEADER_LENGTH:
+        raise Corrupt("is truncated")
+    token, stored, length, checksum = struct.unpack_from("<BiiI", data, at + len(MAGIC))
     method = token & 0xF0
-    possible = 0 <= compressed <= _LARGEST_BLOCK * 2 and 0 <= decompressed <= _LARGEST_BLOCK
-    if method not in (STORED, COMPRESSED) or not possible:
-        raise BadBlock("an impossible block header")
-    return method, compressed, decompressed, checksum
+    if not data.startswith(MAGIC, at):
+        raise Corrupt("does not begin with LZ4Block")
+    if method not in (STORED, COMPRESSED):
+        raise Corrupt("names an unknown compression method")
+    impossible = length > 1 << _LEAST_LEVEL + (token & 0x0F) or length < 0 or stored < 0
+    impossible |= (length == 0) is not (stored == 0) or (method == STORED and length != stored)
+    if impossible or (length == 0 and checksum):
+        raise Corrupt("has impossible lengths")
+    return method, stored, length, checksum
 
 
 def block_ends(data: bytes) -> tuple[int, bool]:
@@ -57,35 +62,35 @@ def block_ends(data: bytes) -> tuple[int, bool]:
     end = 0
     while True:
         try:
-            _, compressed, decompressed, _ = _block_header(data, end)
-        except BadBlock:
+            _, stored, length, _ = read_block_header(data, end)
+        except Corrupt:
             return end, False
-        after = end + HEADER_LENGTH + compressed
+        after = end + HEADER_LENGTH + stored
         if after > len(data):
             return end, False
         end = after
-        if decompressed == 0:
+        if length == 0:
             return end, True
 
 
 def decompress_first_block(data: bytes) -> bytes:
-    """Decompress the first block. Raises BadBlock if it is incomplete or not LZ4."""
-    method, compressed, decompressed, _ = _block_header(data, 0)
-    body = data[HEADER_LENGTH : HEADER_LENGTH + compressed]
-    if len(body) < compressed:
-        raise BadBlock("the block ends early")
+    """Decompress the first block. Raises Corrupt if it is incomplete or not LZ4."""
+    method, stored, length, _ = read_block_header(data)
+    body = data[HEADER_LENGTH : HEADER_LENGTH + stored]
+    if len(body) < stored:
+        raise Corrupt("the block ends early")
     if method == STORED:
         return body
-    unpacked, outside = unpack_block(body, decompressed)
+    unpacked, outside = unpack_block(body, length)
     if outside:
-        raise BadBlock("an impossible repetition")
+        raise Corrupt("an impossible repetition")
     return unpacked
 
 
 def store_block(data: bytes) -> bytes:
     """A complete stream that holds some bytes as they are."""
     blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
-    return b"".join(make_block(STORED, piece, len(piece), checksum_of(piece)) for piece in blocks) + END
+    return b"".join(make_block(STORED, piece, len(piece), checksum_of(piece)) for piece in blocks) + END_MARK
 
 
 def make_block(method: int, body: bytes, length: int, checksum: int) -> bytes:
@@ -93,8 +98,8 @@ def make_block(method: int, body: bytes, length: int, checksum: int) -> bytes:
     return MAGIC + struct.pack("<Biii", method | _LEVEL, len(body), length, checksum) + body
 
 
-END = make_block(STORED, b"", 0, 0)
-"""The empty block at the end of a stream."""
+END_MARK = make_block(STORED, b"", 0, 0)
+"""The last bytes of a complete stream: the header of an empty block."""
 
 
 def checksum_of(data: bytes) -> int:
@@ -128,7 +133,7 @@ def _rotate(word: int, by: int) -> int:
 def unpack_block(body: bytes, length: int) -> tuple[bytes, bool]:
     """Undo LZ4 block compression; also whether the block repeats bytes from before its beginning, which are zeros here.
 
-    Raises BadBlock where anything else is wrong.
+    Raises Corrupt where anything else is wrong.
     """
     out, outside, at = bytearray(), False, 0
     try:
@@ -143,15 +148,15 @@ def unpack_block(body: bytes, length: int) -> tuple[bytes, bool]:
             repeat, at = _read_length(body, at + 2, token & 15)
             repeat += 4
             if len(out) + repeat > length:
-                raise BadBlock("an impossible repetition")
+                raise Corrupt("an impossible repetition")
             outside |= not 0 < offset <= len(out)
             start = len(out) - offset
             pattern = bytes(out[start : start + repeat]) if 0 < offset <= len(out) else b"\0"
             out += (pattern * (repeat // len(pattern) + 1))[:repeat]
     except IndexError:
-        raise BadBlock("the block ends early") from None
+        raise Corrupt("the block ends early") from None
     if at > len(body) or len(out) != length:
-        raise BadBlock("not as long as its header says")
+        raise Corrupt("not as long as its header says")
     return bytes(out), outside
 
 
@@ -183,25 +188,25 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def decompress_head(head: bytes, codec: str) -> bytes:
-    """The first bytes of what a file contains; ``head`` is its beginning. Raises BadBlock where none can be read."""
+    """The first bytes of what a file contains; ``head`` is its beginning. Raises Corrupt where none can be read."""
     if codec == "lz4":
         return decompress_first_block(head)
     if codec not in BLOCKS:
-        raise BadBlock(f"ckpt does not read the codec {codec}")
+        raise Corrupt(f"ckpt does not read the codec {codec}")
     unpacked = b""
     try:
         for block in BLOCKS[codec](head, _PIECE):
             unpacked += block
             if len(unpacked) >= _MOST:
                 break
-    except BadBlock:  # at the end of what there is, at the latest
+    except Corrupt:  # at the end of what there is, at the latest
         if not unpacked:
             raise
     return unpacked
 
 
 def _zstd_blocks(data: bytes, piece: int) -> Iterator[bytes]:
-    """The data of a stream of zstd, so many bytes at a time. Raises BadBlock."""
+    """The data of a stream of zstd, so many bytes at a time. Raises Corrupt."""
     import pyarrow as pa  # not at the top: nothing else here needs it
 
     try:
@@ -209,16 +214,16 @@ def _zstd_blocks(data: bytes, piece: int) -> Iterator[bytes]:
             while block := stream.read(piece):
                 yield block
     except (OSError, pa.ArrowInvalid) as error:
-        raise BadBlock(str(error)) from None
+        raise Corrupt(str(error)) from None
 
 
 def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
-    """The blocks of snappy-java: behind a header each is its length, a big-endian int, and snappy. Raises BadBlock."""
+    """The blocks of snappy-java: behind a header each is its length, a big-endian int, and snappy. Raises Corrupt."""
     import pyarrow as pa
 
     codec, at = pa.Codec("snappy"), _SNAPPY_HEADER
     if not data.startswith(_SNAPPY):
-        raise BadBlock("it does not begin like a snappy-java stream")
+        raise Corrupt("it does not begin like a snappy-java stream")
     while at < len(data):
         if data.startswith(_SNAPPY, at):  # streams may be put one after another
             at += _SNAPPY_HEADER
@@ -227,34 +232,34 @@ def _snappy_blocks(data: bytes, _: int) -> Iterator[bytes]:
             (length,) = struct.unpack_from(">i", data, at)
             body = data[at + 4 : at + 4 + length]
             if length <= 0 or len(body) < length:
-                raise BadBlock("a block ends early")
+                raise Corrupt("a block ends early")
             unpacked, _ = read_varint(body, 0)
             if unpacked > _LARGEST_BLOCK:
-                raise BadBlock("an impossible length")
+                raise Corrupt("an impossible length")
             yield codec.decompress(body, unpacked, asbytes=True)
         except (struct.error, IndexError, OSError, pa.ArrowInvalid) as error:
-            raise BadBlock(str(error)) from None
+            raise Corrupt(str(error)) from None
         at += 4 + length
 
 
 def _lzf_chunks(data: bytes, _: int) -> Iterator[bytes]:
-    """The chunks of compress-lzf: ``ZV``, how it is stored, one or two lengths of two bytes. Raises BadBlock."""
+    """The chunks of compress-lzf: ``ZV``, how it is stored, one or two lengths of two bytes. Raises Corrupt."""
     at = 0
     while at < len(data):
         head = data[at : at + 7]
         if not head.startswith(_LZF) or len(head) < 5 or head[2] not in (_LZF_STORED, _LZF_COMPRESSED):
-            raise BadBlock("it has no LZF chunk where one should begin")
+            raise Corrupt("it has no LZF chunk where one should begin")
         compressed = head[2] == _LZF_COMPRESSED
         at += 7 if compressed else 5
         end = at + int.from_bytes(head[3:5], "big")
         body, at = data[at:end], end
         if at > len(data):
-            raise BadBlock("a chunk ends early")
+            raise Corrupt("a chunk ends early")
         yield _unpack_lzf(body, int.from_bytes(head[5:7], "big")) if compressed else body
 
 
 def _unpack_lzf(body: bytes, length: int) -> bytes:
-    """Undo LZF: literals after how many they are, or the distance and length of what is repeated. Raises BadBlock."""
+    """Undo LZF: literals after how many they are, or the distance and length of what is repeated. Raises Corrupt."""
     out, at = bytearray(), 0
     try:
         while at < len(body):
@@ -271,13 +276,13 @@ def _unpack_lzf(body: bytes, length: int) -> bytes:
             start = len(out) - ((control & 0x1F) << 8) - body[at] - 1
             at += 1
             if start < 0:
-                raise BadBlock("an impossible repetition")
+                raise Corrupt("an impossible repetition")
             pattern = bytes(out[start : start + repeat])
             out += (pattern * (repeat // len(pattern) + 1))[:repeat]
     except IndexError:
-        raise BadBlock("the chunk ends early") from None
+        raise Corrupt("the chunk ends early") from None
     if len(out) != length:
-        raise BadBlock("not as long as its header says")
+        raise Corrupt("not as long as its header says")
     return bytes(out)
 
 

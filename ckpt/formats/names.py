@@ -35,11 +35,6 @@ class BatchNames(NamedTuple):
     odd: Mapping[str, int]  # names that Spark takes for these batch ids, and would never write or open itself
     others: tuple[str, ...]  # hidden files, checksums, temporary and foreign files: not seen by the listing
 
-    @property
-    def listed(self) -> frozenset[int]:
-        """Every batch id that Spark's listing yields, found or not."""
-        return frozenset(self.ids) | set(self.odd.values())
-
 
 def parse_java_long(text: str) -> int | None:
     """Parse a number as Java's ``Long.parseLong`` does; None where it throws ``NumberFormatException``.
@@ -74,22 +69,17 @@ def sort_batch_names(names: Iterable[str]) -> BatchNames:
     odd: dict[str, int] = {}
     others: list[str] = []
     for name in names:
-        if name[:1] == ".":
-            others.append(name)
-            continue
         if name.isdigit() and name.isascii() and len(name) < 19 and (name[0] != "0" or name == "0"):
             ids.append(int(name))
             continue
-        may_be_number = name.isdecimal() or name[:1] in ("+", "-")
-        batch_id = parse_java_long(name) if may_be_number else None
+        batch_id = parse_java_long(name)
         if batch_id is None:
             others.append(name)
         elif str(batch_id) == name:
             ids.append(batch_id)
         else:
             odd[name] = batch_id
-    ids.sort()
-    return BatchNames(tuple(ids), odd, tuple(others))
+    return BatchNames(tuple(sorted(ids)), odd, tuple(others))
 
 
 def compactible_id(name: str) -> int | None:
@@ -115,17 +105,16 @@ class CompactibleLog(NamedTuple):
         return f"{entry}{COMPACT}" if (entry + 1) % self.interval == 0 else str(entry)
 
 
-def compactible_log(names: Iterable[str], default_interval: int = DEFAULT_INTERVAL) -> CompactibleLog:
+def compactible_log(names: Iterable[str]) -> CompactibleLog:
     """Tell from the names of the files in its folder whether a compactible log can be restored.
 
-    ``default_interval`` is what the session has set; it counts while there are fewer than two compacted
-    files.
+    While there are fewer than two compacted files, the interval is taken to be the default one.
     """
     present = set(names)
     ids = {name: number for name in present if (number := compactible_id(name)) is not None}
     latest = max(ids.values(), default=-1)
     compacted = sorted((number for name, number in ids.items() if name.endswith(COMPACT)), reverse=True)
-    interval = _interval(compacted, default_interval)
+    interval = _interval(compacted)
     if latest < 0 or interval <= 0:
         return CompactibleLog(latest if latest >= 0 else None, interval, 0, ())
     first = max(0, (latest + 1) // interval * interval - 1)
@@ -136,21 +125,19 @@ def compactible_log(names: Iterable[str], default_interval: int = DEFAULT_INTERV
     return CompactibleLog(latest, interval, first, holes)
 
 
-def _interval(compacted: list[int], default: int) -> int:
-    """``compactInterval``, from the ids of the compacted files, newest first."""
+def _interval(compacted: list[int]) -> int:
+    """``compactInterval``, from the ids of the compacted files, newest first.
+
+    Of one alone (``deriveCompactInterval``), it divides the entries up to that file, and is at least the default.
+    """
     if len(compacted) >= 2:
         return _as_int(compacted[0] - compacted[1])
-    return _derive_interval(default, _as_int(compacted[0])) if compacted else default
-
-
-def _derive_interval(default: int, latest: int) -> int:
-    """``deriveCompactInterval``: divides the entries up to the compacted file, at least the default."""
-    entries = latest + 1
-    if entries <= default or default >= entries // 2:
+    entries = _as_int(compacted[0]) + 1 if compacted else DEFAULT_INTERVAL
+    if entries // 2 <= DEFAULT_INTERVAL:
         return entries
     small = [n for n in range(1, isqrt(entries) + 1) if entries % n == 0]
     divisors = sorted({*small, *(entries // n for n in small)})
-    return next(n for n in divisors if n >= default)
+    return next(n for n in divisors if n >= DEFAULT_INTERVAL)
 
 
 def _as_int(number: int) -> int:

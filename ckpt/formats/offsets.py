@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from ckpt import settings
 from ckpt.formats.extract import fields_of, long_field, object_field, text_field, text_map
@@ -77,9 +78,8 @@ def drop_watermark(log: OffsetLog) -> OffsetLog:
     """An offset file of a query that keeps no state, for which no watermark ever rises."""
     if log.metadata is None or log.metadata.watermark_ms == 0:
         return log
-    fields = {**fields_of(json_of(_metadata_text(log.metadata))), "batchWatermarkMs": 0}
-    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-    return replace(log, metadata=replace(log.metadata, watermark_ms=0, text=text))
+    fields = {**_fields_in(log.metadata), "batchWatermarkMs": 0}
+    return replace(log, metadata=replace(log.metadata, watermark_ms=0, text=_write(fields)))
 
 
 def plan_before(log: OffsetLog) -> OffsetLog:
@@ -87,9 +87,8 @@ def plan_before(log: OffsetLog) -> OffsetLog:
     if log.metadata is None or log.metadata.timestamp_ms <= 0:
         return log
     time_ms = log.metadata.timestamp_ms - 1
-    fields = {**fields_of(json_of(_metadata_text(log.metadata))), "batchTimestampMs": time_ms}
-    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-    return replace(log, metadata=replace(log.metadata, timestamp_ms=time_ms, text=text))
+    fields = {**_fields_in(log.metadata), "batchTimestampMs": time_ms}
+    return replace(log, metadata=replace(log.metadata, timestamp_ms=time_ms, text=_write(fields)))
 
 
 def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
@@ -98,28 +97,26 @@ def format_for_names(log: OffsetLog, *, named: bool) -> OffsetLog:
     Spark takes the recorded settings, not those of the session: with names and without these two settings it takes the
     folders for numbers again, and reads everything twice (``OffsetSeqMetadata``, 4.2).
     """
+    log = replace(log, version=2 if named else 1)
     if log.metadata is None:
-        return replace(log, version=2 if named else 1)
-    fields = dict(fields_of(json_of(_metadata_text(log.metadata))))
+        return log
+    fields = _fields_in(log.metadata)
     conf = {name: value for name, value in text_map(fields, "conf").items() if name not in NAMING}
     conf |= NAMING if named else {}
     fields["conf"] = dict(conf)
     fields.pop("sourceMetadataInfo", None)
     if named:
         fields["sourceMetadataInfo"] = {}
-    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-    metadata = replace(log.metadata, conf=conf, providers={}, text=text)
-    return replace(log, version=2 if named else 1, metadata=metadata)
+    return replace(log, metadata=replace(log.metadata, conf=conf, text=_write(fields)))
 
 
 def record_settings(log: OffsetLog, recorded: Mapping[str, str]) -> OffsetLog:
     """An offset file that records other values of these settings, and is the same otherwise."""
     if log.metadata is None:
         return log
-    fields = dict(fields_of(json_of(_metadata_text(log.metadata))))
+    fields = _fields_in(log.metadata)
     conf = {**text_map(fields, "conf"), **recorded}
-    text = json.dumps({**fields, "conf": conf}, separators=(",", ":"), ensure_ascii=False)
-    return replace(log, metadata=replace(log.metadata, conf=conf, text=text))
+    return replace(log, metadata=replace(log.metadata, conf=conf, text=_write({**fields, "conf": conf})))
 
 
 def is_continuous(log: OffsetLog) -> bool | None:
@@ -139,13 +136,15 @@ def _metadata(text: str, version: int) -> OffsetMetadata | None:
             raise Damaged(Fault.INCOMPLETE, "its second line is empty", "VERSION_2 offset log requires metadata")
         return None
     fields = fields_of(json_of(text))
-    return OffsetMetadata(
+    metadata = OffsetMetadata(
         watermark_ms=long_field(fields, "batchWatermarkMs", default=0),
         timestamp_ms=long_field(fields, "batchTimestampMs", default=0),
         conf=_share_settings(tuple(text_map(fields, "conf").items())),
-        providers=_providers(fields) if version >= 2 else {},
         text=text,
     )
+    if version >= 2:
+        _check_sources(fields)
+    return metadata
 
 
 @lru_cache(maxsize=4)
@@ -154,26 +153,26 @@ def _share_settings(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     return dict(items)
 
 
-def _providers(fields: Mapping[str, Json]) -> dict[str, str]:
-    """Source name to provider name, from ``sourceMetadataInfo`` (``SourceMetadataInfo``)."""
-    providers = {}
-    for name, value in object_field(fields, "sourceMetadataInfo").items():
-        if value is not None:
-            info = fields_of(value)
-            _, provider, _ = (text_field(info, key) for key in ("sourceId", "providerName", "apiVersion"))
-            providers[name] = provider or ""
-    return providers
+def _check_sources(fields: Mapping[str, Json]) -> None:
+    """Raise Damaged where Spark does not read ``sourceMetadataInfo`` (``SourceMetadataInfo``)."""
+    for value in object_field(fields, "sourceMetadataInfo").values():
+        for key in ("sourceId", "providerName", "apiVersion") if value is not None else ():
+            text_field(fields_of(value), key)
 
 
 def _metadata_text(metadata: OffsetMetadata) -> str:
     if metadata.text is not None:
         return metadata.text
-    value = {
-        "batchWatermarkMs": metadata.watermark_ms,
-        "batchTimestampMs": metadata.timestamp_ms,
-        "conf": dict(metadata.conf),
-    }
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    watermark_ms, time_ms, conf = metadata.watermark_ms, metadata.timestamp_ms, dict(metadata.conf)
+    return _write({"batchWatermarkMs": watermark_ms, "batchTimestampMs": time_ms, "conf": conf})
+
+
+def _fields_in(metadata: OffsetMetadata) -> dict[str, Json]:
+    return dict(fields_of(json_of(_metadata_text(metadata))))
+
+
+def _write(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
 def _read_named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:

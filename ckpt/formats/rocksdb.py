@@ -12,12 +12,11 @@ import json
 import re
 import struct
 import zlib
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from ckpt.formats.compression import Corrupt
 from ckpt.formats.limits import LARGEST_ZIP
 from ckpt.formats.operators import expect_type
-from ckpt.formats.text import Damaged
 from ckpt.model import Fault, Json, RocksDBSnapshot, Unreadable
 
 TAIL_LENGTH = 1 << 16
@@ -25,7 +24,7 @@ TAIL_LENGTH = 1 << 16
 
 _END_LENGTH = 22
 _END, _CENTRAL, _LOCAL, _DESCRIPTOR = b"PK\x05\x06", b"PK\x01\x02", b"PK\x03\x04", b"PK\x07\x08"
-_CENTRAL_HEADER = struct.Struct("<4s6xH8xIIHHH8xI")
+_CENTRAL_HEADER = struct.Struct("<4s24xHHH8xI")
 _ENTRY = b"metadata"
 _VERSIONS = {b"v1": 1, b"v2": 2}
 _LARGEST_METADATA = 1 << 22  # bytes: 25,000 SST files of one partition
@@ -38,21 +37,16 @@ _NAME = re.compile(rb"metadata|CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d{6,}|\d{6,}
 _MANIFEST = re.compile(rb"MANIFEST-\d{6,}")
 
 
-class NeedsMore(NamedTuple):
-    """The tail that was read does not reach back far enough: read from ``offset`` (in the file) to the end."""
-
-    offset: int
-
-
 class ZipTooLarge(ValueError):
     """Entries that are larger than ckpt unpacks; the text says so."""
 
 
-def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | NeedsMore | Unreadable:
+def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Unreadable:
     """Read a zip's ``metadata`` entry from the last bytes of the file, which has ``size`` bytes in all.
 
     An Unreadable of fault EMPTY has zero bytes; INCOMPLETE lacks its central directory, as a file that was cut off
-    does; TOO_LARGE has a ``metadata`` entry that is larger than ckpt reads; the others have one that cannot be read.
+    does, or the tail does not reach back to the entry; TOO_LARGE has a ``metadata`` entry that is larger than ckpt
+    reads; the others have one that cannot be read.
     """
     if size == 0 or not tail:
         return Unreadable(path, Fault.EMPTY, "the file is empty")
@@ -63,59 +57,35 @@ def parse_zip_tail(path: str, tail: bytes, size: int) -> RocksDBSnapshot | Needs
     directory_length, directory_at = struct.unpack_from("<II", tail, end + 12)
     if directory_at + directory_length > base + end:
         return Unreadable(path, Fault.INCOMPLETE, "its central directory is not where its end says")
+    too_short = Unreadable(path, Fault.INCOMPLETE, "its metadata entry is in front of its last bytes")
     if directory_at < base:
-        return NeedsMore(directory_at)
+        return too_short
     try:
-        offset, sizes, method = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
+        offset = _find_entry(tail[directory_at - base : directory_at - base + directory_length])
         if offset < base:
-            return NeedsMore(offset)
-        return parse_metadata(path, _content(tail, offset - base, sizes, method))
-    except Damaged as damage:
-        return Unreadable(path, damage.fault, damage.reason)
-    except (struct.error, zlib.error):
-        return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
+            return too_short
+        name, content, _ = _read_entry(tail, offset - base, _LARGEST_METADATA)
+        if name != _ENTRY:
+            raise Corrupt("its metadata entry is not where its central directory says")
+    except ZipTooLarge:
+        return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
+    except Corrupt as error:
+        return Unreadable(path, Fault.BAD_BINARY, str(error))
+    return parse_metadata(path, content)
 
 
-def parse_snapshot(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
-    """Read a whole zip's ``metadata`` entry, as ``parse_zip_tail`` does."""
-    parsed = parse_zip_tail(path, data, len(data))
-    assert not isinstance(parsed, NeedsMore)  # there is no more
-    return parsed
-
-
-def _find_entry(directory: bytes) -> tuple[int, tuple[int, int], int]:
-    """Find ``metadata`` in the central directory: its local header, its sizes (packed, unpacked), its method."""
+def _find_entry(directory: bytes) -> int:
+    """Find the local header of ``metadata`` in the central directory. Raises Corrupt."""
     at = 0
     while at + _CENTRAL_HEADER.size <= len(directory):
-        mark, method, packed, unpacked, name, extra, comment, local = _CENTRAL_HEADER.unpack_from(directory, at)
+        mark, name, extra, comment, local = _CENTRAL_HEADER.unpack_from(directory, at)
         if mark != _CENTRAL:
-            raise Damaged(Fault.BAD_BINARY, "its central directory cannot be followed")
+            raise Corrupt("its central directory cannot be followed")
         at += _CENTRAL_HEADER.size
         if directory[at : at + name] == _ENTRY:
-            return local, (packed, unpacked), method
+            return int(local)
         at += name + extra + comment
-    raise Damaged(Fault.BAD_BINARY, "it has no entry called metadata")
-
-
-def _content(tail: bytes, at: int, sizes: tuple[int, int], method: int) -> bytes:
-    """Decompress an entry whose local header is in the tail."""
-    if tail[at : at + 4] != _LOCAL:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is not where its central directory says")
-    name, extra = struct.unpack_from("<HH", tail, at + 26)
-    start = at + 30 + name + extra
-    data = tail[start : start + sizes[0]]
-    if sizes[1] > _LARGEST_METADATA:
-        raise Damaged(Fault.TOO_LARGE, _TOO_LARGE)
-    if len(data) < sizes[0]:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
-    if method == _STORED:
-        return data
-    if method != _DEFLATED:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is compressed in an unknown way")
-    content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, _LARGEST_METADATA)
-    if len(content) != sizes[1]:
-        raise Damaged(Fault.BAD_BINARY, "its metadata entry is truncated")
-    return content
+    raise Corrupt("it has no entry called metadata")
 
 
 def parse_metadata(path: str, content: bytes) -> RocksDBSnapshot | Unreadable:
@@ -155,66 +125,28 @@ def _files(value: Json, name_key: str) -> tuple[tuple[str, int], ...]:
     return files
 
 
-class _Header(NamedTuple):
-    flags: int
-    method: int
-    checksum: int
-    packed: int
-    length: int
-    name: bytes
-    start: int  # of the data
-
-
-def _read_header(data: bytes, at: int) -> _Header:
-    _, flags, method, _, checksum, packed, length, name, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
-    end = at + 30 + name
-    return _Header(flags, method, checksum, packed, length, data[at + 30 : end], end + extra)
-
-
 def read_whole_zip(path: str, data: bytes) -> RocksDBSnapshot | Unreadable:
     """Read the entry ``metadata`` of a zip without looking at its end, as Spark does."""
-    at, content, unpacked = 0, None, 0
     try:
-        while data[at : at + 4] == _LOCAL:
-            header = _read_header(data, at)
-            if header.method == _DEFLATED:
-                keep = _LARGEST_METADATA if header.name == _ENTRY else 0
-                entry, length, at = _inflate(data, header, keep)
-                unpacked += length
-                if at < 0:
-                    return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
-                if unpacked > LARGEST_ZIP:
-                    return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
-            else:
-                at = header.start + header.packed
-                entry, length = data[header.start : at], header.packed
-            if header.flags & _SIZES_FOLLOW:
-                at += 16 if data[at : at + 4] == _DESCRIPTOR else 12
-            if at > len(data):
-                return Unreadable(path, Fault.INCOMPLETE, "one of its entries is truncated")
-            if header.name == _ENTRY and length > _LARGEST_METADATA:
-                return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
-            if header.name == _ENTRY:
-                content = entry
-    except (struct.error, zlib.error):
-        return Unreadable(path, Fault.BAD_BINARY, "its zip structure cannot be followed")
+        content = {name: content for name, content, _ in _read_entries(data)}.get(_ENTRY)
+    except ZipTooLarge:
+        return Unreadable(path, Fault.TOO_LARGE, f"it unpacks to more than {LARGEST_ZIP:,} bytes")
+    except Corrupt as error:
+        return Unreadable(path, Fault.BAD_BINARY, str(error))
     if content is None:
         return Unreadable(path, Fault.INCOMPLETE, "it has no entry called metadata")
+    if len(content) > _LARGEST_METADATA:
+        return Unreadable(path, Fault.TOO_LARGE, _TOO_LARGE)
     return parse_metadata(path, content)
 
 
 def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
     """Every entry, compared with CRC-32 and sizes, and where the last one ends. Raises Corrupt or ZipTooLarge."""
-    at, entries, unpacked = 0, dict[str, bytes](), 0
-    try:
-        while data[at : at + 4] == _LOCAL:
-            name, content, at = _entry(data, at, LARGEST_ZIP - unpacked)
-            unpacked += len(content)
-            if not _NAME.fullmatch(name) or name.decode() in entries:
-                raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
-            entries[name.decode()] = content
-    except struct.error:
-        raise Corrupt("one of its entries is truncated") from None
+    at, entries = 0, dict[str, bytes]()
+    for name, content, at in _read_entries(data):
+        if not _NAME.fullmatch(name) or name.decode() in entries:
+            raise Corrupt(f"the entry that ends at byte {at:,} is called {ascii(name[:50])[1:]}")
+        entries[name.decode()] = content
     if entries.keys() == {"metadata"} and _NO_TABLES in entries["metadata"]:
         return entries, at  # an empty store: RocksDB makes the database then
     missing = {"metadata", "CURRENT"} - entries.keys()
@@ -226,54 +158,60 @@ def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
     return entries, at
 
 
-def _entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
-    """Name and content of the entry whose header is at ``at``, and where it ends."""
-    header = _read_header(data, at)
-    flags, method, checksum, packed, length, name, start = header
+def _read_entries(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+    """Name and content of each entry, and where it ends. Raises Corrupt or ZipTooLarge."""
+    at = unpacked = 0
+    while data[at : at + 4] == _LOCAL:
+        name, content, at = _read_entry(data, at, LARGEST_ZIP - unpacked)
+        unpacked += len(content)
+        yield name, content, at
+
+
+def _read_entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
+    """Name and content of the entry whose header is at ``at``, and where it ends. Raises Corrupt or ZipTooLarge."""
     entry = f"the entry at byte {at:,}"
-    if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
-        raise Corrupt(f"{entry} has an impossible header")
-    if method == _STORED:
-        content, end = data[start : start + packed], start + packed
-        unpacked = len(content)
-    else:
-        try:
-            content, unpacked, end = _inflate(data, header, room)
-        except zlib.error:
-            raise Corrupt(f"{entry} cannot be unpacked") from None
-    if unpacked > room:
-        raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
-    packed_seen = end - start
-    if flags & _SIZES_FOLLOW and end >= 0:
-        end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
-        checksum, packed, length = struct.unpack_from("<III", data, end)
-        end += 12
+    try:
+        _, flags, method, _, checksum, packed, length, size, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
+        name, start = data[at + 30 : at + 30 + size], at + 30 + size + extra
+        if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED) or (method == _STORED and flags & _SIZES_FOLLOW):
+            raise Corrupt(f"{entry} has an impossible header")
+        if method == _STORED:
+            content, end = data[start : start + packed], start + packed
+        else:
+            content, end = _inflate(data, start, room if flags & _SIZES_FOLLOW else min(length, room))
+        if len(content) > room:
+            raise ZipTooLarge(f"with {entry} it unpacks to more than {LARGEST_ZIP:,} bytes")
+        packed_seen = end - start
+        if flags & _SIZES_FOLLOW and end >= 0:
+            end += 4 if data[end : end + 4] == _DESCRIPTOR else 0
+            checksum, packed, length = struct.unpack_from("<III", data, end)
+            end += 12
+    except struct.error:
+        raise Corrupt("one of its entries is truncated") from None
+    except zlib.error:
+        raise Corrupt(f"{entry} cannot be unpacked") from None
     if not 0 <= end <= len(data):
         raise Corrupt(f"{entry} is truncated")
+    # Java refuses all of these, also what has more than its header says (``ZipInputStream.readEnd``)
     if (zlib.crc32(content), packed_seen, len(content)) != (checksum, packed, length):
         raise Corrupt(f"{entry} does not match its checksum")
     return name, content, end
 
 
-def _inflate(data: bytes, header: _Header, keep: int) -> tuple[bytes, int, int]:
-    """The first ``keep`` bytes of a deflated entry, how many it has, and where it ends: -1 where it is cut off.
+def _inflate(data: bytes, at: int, most: int) -> tuple[bytes, int]:
+    """The content of a deflated entry, and where it ends: -1 where it is cut off. Stops behind ``most`` bytes.
 
-    Stops once there are more than ``LARGEST_ZIP``. Raises zlib.error, also where it has more than its header says: Java
-    refuses that (``ZipInputStream.readEnd``).
+    Raises zlib.error.
     """
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    most = LARGEST_ZIP if header.flags & _SIZES_FOLLOW else min(header.length, LARGEST_ZIP)
-    kept, length, todo, at = [], 0, b"", header.start
-    while not inflater.eof and length <= most:
+    content, todo = bytearray(), b""
+    while not inflater.eof and len(content) <= most:
         if not todo:
             todo = data[at : at + _FED]
             at += len(todo)
         piece = inflater.decompress(todo, _PIECE)
         todo = inflater.unconsumed_tail
-        kept.append(piece[: max(keep - length, 0)])
-        length += len(piece)
+        content += piece
         if not piece and not todo and at >= len(data) and not inflater.eof:
-            return b"".join(kept), length, -1
-    if most < length <= LARGEST_ZIP:
-        raise zlib.error
-    return b"".join(kept), length, at - len(inflater.unused_data)
+            return bytes(content), -1
+    return bytes(content), at - len(inflater.unused_data)

@@ -85,6 +85,8 @@ def build_hadoop_sidecar(data: bytes) -> bytes:
 
 def build_spark_sidecar(data: bytes, timestamp_ms: int) -> bytes:
     """The bytes of ``<file>.crc`` for a file holding ``data``, as Spark 4.1 and later write it."""
+    from ckpt.formats.checksums import crc32c  # not at the top: whoever only reads these files needs none
+
     value = crc32c(data)
     written = {
         "algorithm": "CRC32C",
@@ -94,23 +96,6 @@ def build_spark_sidecar(data: bytes, timestamp_ms: int) -> bytes:
         "creator": {"executorId": "driver", "taskInfo": "ckpt"},
     }
     return json.dumps(written, separators=(",", ":")).encode()
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) of some bytes, unsigned."""
-    checksum = 0xFFFFFFFF
-    for byte in data:
-        checksum = _CRC32C[(checksum ^ byte) & 0xFF] ^ checksum >> 8
-    return checksum ^ 0xFFFFFFFF
-
-
-def _crc32c_of(byte: int) -> int:
-    for _ in range(8):
-        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-    return byte
-
-
-_CRC32C = tuple(map(_crc32c_of, range(256)))
 
 
 @tolerant

@@ -29,18 +29,6 @@ class SourceFile(NamedTuple):
     log_offset: int  # the entry of the source log that first named it (``batchId``, which is not a batch of the query)
 
 
-class SinkFile(NamedTuple):
-    """A file that a file sink has written (Spark class ``SinkFileStatus``)."""
-
-    path: str  # a URI, percent-encoded
-    size: int  # bytes
-    is_folder: bool
-    modification_ms: int
-    block_replication: int
-    block_size: int  # bytes
-    action: str  # add; delete in logs of Spark 2.x
-
-
 @tolerant
 def parse_source_log(raw: bytes) -> tuple[SourceFile, ...]:
     """Read one file of a file source's log; a compacted one names the files of all entries up to its own."""
@@ -48,9 +36,9 @@ def parse_source_log(raw: bytes) -> tuple[SourceFile, ...]:
 
 
 @tolerant
-def parse_sink_log(raw: bytes) -> tuple[SinkFile, ...]:
-    """Read one file of ``_spark_metadata``."""
-    return _entries(raw, _sink_file)
+def parse_sink_log(raw: bytes) -> tuple[str, ...]:
+    """Read one file of ``_spark_metadata``: the URIs, percent-encoded, of files that a file sink has written."""
+    return _entries(raw, _sink_path)
 
 
 def find_modification_times(head: bytes) -> list[int]:
@@ -71,7 +59,14 @@ def parse_kafka_start(raw: bytes) -> Json:
     text = raw[1:].decode("utf-8", errors="replace")
     if not text:
         raise Damaged(Fault.EMPTY, "the file is empty")
-    return json_of(_behind_version(text) if text[0] == "v" else text)
+    if text[0] != "v":
+        return json_of(text)
+    line, end, body = text.partition("\n")
+    if not end:
+        reason = f"its first line is {quoted(line)}, and nothing follows it"
+        raise Damaged(Fault.INCOMPLETE, reason, "failed to detect the log file version line")
+    version_of(line, NEWEST_VERSION)
+    return json_of(body)
 
 
 @tolerant
@@ -94,15 +89,6 @@ def parse_first_source_file(raw: bytes) -> str:
     return line
 
 
-def _behind_version(text: str) -> str:
-    line, end, body = text.partition("\n")
-    if not end:
-        reason = f"its first line is {quoted(line)}, and nothing follows it"
-        raise Damaged(Fault.INCOMPLETE, reason, "failed to detect the log file version line")
-    version_of(line, NEWEST_VERSION)
-    return body
-
-
 def _entries(raw: bytes, entry: Callable[[Mapping[str, Json]], _Entry]) -> tuple[_Entry, ...]:
     """The entries of a log of files (``CompactibleFileStreamLog.deserialize``)."""
     with read_versioned(raw, NEWEST_VERSION) as (_, lines):
@@ -117,13 +103,12 @@ def _source_file(fields: Mapping[str, Json]) -> SourceFile:
     )
 
 
-def _sink_file(fields: Mapping[str, Json]) -> SinkFile:
-    return SinkFile(
-        path=text_field(fields, "path") or "",
-        size=long_field(fields, "size"),
-        is_folder=flag_field(fields, "isDir"),
-        modification_ms=long_field(fields, "modificationTime"),
-        block_replication=long_field(fields, "blockReplication"),
-        block_size=long_field(fields, "blockSize"),
-        action=text_field(fields, "action") or "",
-    )
+def _sink_path(fields: Mapping[str, Json]) -> str:
+    """The path in an entry (Spark class ``SinkFileStatus``), of which Spark reads all fields."""
+    path = text_field(fields, "path")
+    long_field(fields, "size")
+    flag_field(fields, "isDir")
+    for name in ("modificationTime", "blockReplication", "blockSize"):
+        long_field(fields, name)
+    text_field(fields, "action")
+    return path or ""

@@ -12,19 +12,16 @@ checkpoint format 2, as JSON.
 
 import json
 import struct
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ckpt.formats.compression import HEADER_LENGTH, MAGIC, BadBlock, block_ends, decompress_head
+from ckpt.formats.compression import END_MARK, HEADER_LENGTH, MAGIC, Corrupt, block_ends, decompress_head
 from ckpt.formats.sidecars import shown_name
 from ckpt.formats.text import read_utf
-from ckpt.model import StateFileKind
+from ckpt.model import DamageKind, StateFileKind
 
 DEFAULT_STORE = "default"
 """The store whose files are directly in the partition's folder (Spark ``StateStoreId.DEFAULT_STORE_NAME``)."""
-
-END_MARK = MAGIC + b"\x15" + bytes(12)
-"""The last 21 bytes of a complete LZ4 stream: the header of an empty block."""
 
 JOIN_COUNTS, JOIN_ROWS = "keyToNumValues", "keyWithIndexToValue"
 """Of each side of a stream-stream join: how many rows a key has, and these rows, in state formats 1 to 3."""
@@ -81,35 +78,29 @@ def version_of(name: str) -> int | None:
     return None if parsed is None else parsed.version
 
 
-class Ending(StrEnum):
-    """The ends that a delta, changelog or HDFS-backed snapshot can have."""
-
-    WHOLE = "whole"
-    ODD_END = "odd-end"  # the end mark is incomplete or followed by more, but the last record is there
-    CUT = "cut"  # data is missing, or it is too short for anything
-    NOT_LZ4 = "not-lz4"  # it does not begin as an LZ4 stream does
-
-
-def judge_stream(data: bytes) -> Ending:
+def judge_stream(data: bytes) -> DamageKind | None:
     """Check a complete file by walking its blocks; for the few files whose tail is not the end marker.
+
+    ODD_END: the end mark is incomplete or followed by more, but the last record is there. TRUNCATED: data is missing,
+    or it is too short for anything. UNREADABLE: it does not begin as an LZ4 stream does.
 
     The last record is -1 as an int (deltas, changelogs v1 and v3) or a zero byte (changelogs v2 and v4), and LZ4
     keeps the last five bytes of a block as they are, so it can be seen without decompressing. Spark stops reading
     there: measured on 4.2.0, a file without (all of) its end mark loads.
     """
     if len(data) < HEADER_LENGTH:
-        return Ending.CUT  # whatever the bytes are: Spark reads no block and finds nothing
+        return DamageKind.TRUNCATED  # whatever the bytes are: Spark reads no block and finds nothing
     if not data.startswith(MAGIC):
-        return Ending.NOT_LZ4
+        return DamageKind.UNREADABLE
     end, marked = block_ends(data)
     if marked:
-        return Ending.WHOLE if end == len(data) else Ending.ODD_END
+        return None if end == len(data) else DamageKind.ODD_END
     rest = data[end:]
     last_record = data[:end].endswith((b"\xff\xff\xff\xff", b"\x00"))
     cut_mark = len(rest) < HEADER_LENGTH and END_MARK.startswith(rest)
     if end and last_record and (cut_mark or (_is_damaged_mark(rest) and end > _ONLY_AN_END)):
-        return Ending.ODD_END
-    return Ending.CUT
+        return DamageKind.ODD_END
+    return DamageKind.TRUNCATED
 
 
 def _is_damaged_mark(rest: bytes) -> bool:
@@ -168,7 +159,7 @@ def parse_lineage(head: bytes, codec: str = LZ4) -> Lineage | None:
     """
     try:
         return lineage_of(decompress_head(head, codec))
-    except BadBlock:
+    except Corrupt:
         return None
 
 

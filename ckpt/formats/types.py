@@ -4,6 +4,7 @@ In the words of Spark SQL they are for people, so very large ones are cut.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -100,18 +101,14 @@ def _is_field(field: Json) -> bool:
 
 def repeated_field(kind: Json) -> str | None:
     """The name of a field that a struct inside a type has more than once, whatever its case; None where none has."""
+    names, inner = [name for name, _ in named_fields(kind)], [own for _, own in named_fields(kind)]
     match kind:
-        case {"type": "struct"}:
-            names = [name_and_type(field)[0] for field in fields_of(kind) or ()]
-            folded = [name.lower() for name in names]
-            inner = [field.get("type") for field in fields_of(kind) or () if isinstance(field, dict)]
-            repeated = next((name for name, low in zip(names, folded, strict=True) if folded.count(low) > 1), None)
         case {"type": "array", "elementType": element}:
-            inner, repeated = [element], None
+            inner = [element]
         case {"type": "map", "keyType": key, "valueType": value}:
-            inner, repeated = [key, value], None
-        case _:
-            return None
+            inner = [key, value]
+    folded = Counter(name.lower() for name in names)
+    repeated = next((name for name in names if folded[name.lower()] > 1), None)
     return repeated or next((field for part in inner if (field := repeated_field(part)) is not None), None)
 
 

@@ -122,9 +122,8 @@ def _metadata_as_spark_writes(record: OffsetLog, expected: dict[str, Any] | None
         "conf": dict(record.metadata.conf),
     }
     assert expected is not None
-    for name, info in expected.pop("sourceMetadataInfo", {}).items():
-        assert record.metadata.providers.get(name) == (info and info["providerName"])
-    expected.pop("controlBatchInfo", None)
+    for unread in ("sourceMetadataInfo", "controlBatchInfo"):
+        expected.pop(unread, None)
     expected["conf"] = {key: text or "" for key, text in expected["conf"].items()}
     return value
 
@@ -162,8 +161,13 @@ def test_query_ids_are_those_that_spark_read(version):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_spark_lists_as_batches(version, name):
-    listed = sort_batch_names([name]).listed
+    listed = _list_ids(name)
     assert answers()[version]["names"][name] == {"read": f"Some({min(listed)})" if listed else "None"}
+
+
+def _list_ids(name: str) -> list[int]:
+    names = sort_batch_names([name])
+    return [*names.ids, *names.odd.values()]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -186,4 +190,4 @@ def test_compactible_logs_that_spark_restores(version, case):
 
 def test_plain_names_are_what_compactible_names_are_without_their_ending():
     for name in NAMES:
-        assert compactible_id(name) == min(sort_batch_names([name.removesuffix(".compact")]).listed, default=None)
+        assert compactible_id(name) == min(_list_ids(name.removesuffix(".compact")), default=None)

@@ -21,7 +21,7 @@ def damage(text: str | bytes) -> Unreadable:
 
 def test_version_1():
     log = parsed(f"v1\n{METADATA}\n{KAFKA}\n-\n42")
-    assert log.metadata == OffsetMetadata(5, 7, {"a": "1", "b": "2"}, {}, METADATA)
+    assert log.metadata == OffsetMetadata(5, 7, {"a": "1", "b": "2"}, METADATA)
     assert list(log.metadata.conf) == ["b", "a"]
     assert log.sources == (
         SourceOffset(None, KAFKA, {"orders": {"0": 310, "1": 295}}),

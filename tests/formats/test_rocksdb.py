@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.rocksdb import NeedsMore, parse_zip_tail, read_whole_zip
-from ckpt.model import Fault, RocksDBSnapshot, Unreadable
+from ckpt.checkpoint.state.file_ends import Verified, judge_zip
+from ckpt.formats.rocksdb import parse_zip_tail, read_whole_zip
+from ckpt.model import DamageKind, Fault, RocksDBSnapshot, Unreadable
 from tests.checkpoint.state.building import rocksdb_zip
 
 ZIP = rocksdb_zip({"000008-a.sst": 1253, "000009-b.sst": 7})
@@ -31,16 +32,23 @@ def test_an_entry_that_is_stored_is_read() -> None:
     assert parse(rocksdb_zip({"000008-a.sst": 1253, "000009-b.sst": 7}, compressed=False)) == SNAPSHOT
 
 
+def test_an_entry_that_does_not_match_its_checksum_is_unreadable() -> None:
+    stored = rocksdb_zip({"000008-a.sst": 1253}, compressed=False)
+    assert isinstance(parse(stored), RocksDBSnapshot)
+
+    damaged = parse(stored.replace(b'"sizeBytes": 1253', b'"sizeBytes": 1254'))
+    assert isinstance(damaged, Unreadable)
+    assert damaged.fault is Fault.BAD_BINARY
+
+
 def test_a_tail_is_enough_once_it_holds_the_entry() -> None:
     outcomes = [parse_zip_tail("1.zip", ZIP[-length:], len(ZIP)) for length in range(22, len(ZIP) + 1)]
 
     assert outcomes[-1] == SNAPSHOT
-    for outcome in outcomes:
-        if isinstance(outcome, NeedsMore):
-            again = parse_zip_tail("1.zip", ZIP[outcome.offset :], len(ZIP))
-            assert again == SNAPSHOT or (isinstance(again, NeedsMore) and again.offset < outcome.offset)
-        else:
-            assert outcome == SNAPSHOT
+    first = outcomes.index(SNAPSHOT)
+    assert outcomes[first:] == [SNAPSHOT] * (len(outcomes) - first)
+    assert first > 0
+    assert all(isinstance(outcome, Unreadable) and outcome.fault is Fault.INCOMPLETE for outcome in outcomes[:first])
 
 
 def test_a_comment_behind_the_end_does_no_harm() -> None:
@@ -57,6 +65,19 @@ def test_a_cut_zip_is_told_from_a_whole_one_and_its_entries_are_read_where_they_
     assert found.fault is (Fault.INCOMPLETE if cut else Fault.EMPTY)
     entries_end = ZIP.find(b"PK\x01\x02")
     assert streamed == SNAPSHOT if length >= entries_end else isinstance(streamed, Unreadable)
+
+
+def test_an_entry_that_does_not_match_its_checksum_is_not_read_behind_a_lost_directory() -> None:
+    """Java compares it (``ZipInputStream.readEnd``: invalid entry CRC), so a start fails."""
+    changed = bytearray(ZIP[: ZIP.find(b"PK\x01\x02")])
+    changed[ZIP.find(b"PK\x07\x08") + 4] ^= 1  # of the first entry, which is not ``metadata``
+
+    streamed = read_whole_zip("1.zip", bytes(changed))
+    assert isinstance(streamed, Unreadable)
+    assert streamed.fault is Fault.BAD_BINARY
+    verdict = judge_zip("1.zip", bytes(changed), Verified())
+    assert verdict is not None
+    assert verdict.kind is DamageKind.TRUNCATED
 
 
 @pytest.mark.parametrize("keys", [None, -1])

@@ -1,6 +1,5 @@
 from ckpt.formats.names import CompactibleLog, compactible_log
 from ckpt.formats.sourcelogs import (
-    SinkFile,
     SourceFile,
     parse_kafka_start,
     parse_sink_log,
@@ -28,7 +27,7 @@ def test_file_source_log():
 
 def test_file_sink_log():
     files = parse_sink_log("_spark_metadata/0", SINK)
-    assert files == (SinkFile("file:///out/part-0.parquet", 456, False, 1795254451424, 1, 33554432, "add"),)
+    assert files == ("file:///out/part-0.parquet",)
 
 
 def test_damaged_logs_of_files():
@@ -56,7 +55,7 @@ def test_checksums_and_foreign_files_are_no_entries():
     assert compactible_log([".0.crc", "0", "README", "1.tmp"]) == CompactibleLog(0, 10, 0, ())
 
 
-def test_the_setting_counts_until_there_are_two_compacted_files():
-    assert compactible_log(["11.compact", "12"], 3).interval == 3
-    assert compactible_log(["11.compact", "12"], 10).interval == 12
-    assert compactible_log(["5.compact", "11.compact", "12"], 3).interval == 6
+def test_the_default_counts_until_there_are_two_compacted_files():
+    assert compactible_log(["35.compact", "36"]).interval == 12
+    assert compactible_log(["11.compact", "12"]).interval == 12
+    assert compactible_log(["5.compact", "11.compact", "12"]).interval == 6

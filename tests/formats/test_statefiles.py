@@ -5,9 +5,9 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from ckpt.formats.compression import BadBlock, block_ends, decompress_first_block
-from ckpt.formats.statefiles import END_MARK, Ending, FileName, judge_stream, parse_lineage, parse_name
-from ckpt.model import StateFileKind
+from ckpt.formats.compression import END_MARK, Corrupt, block_ends, decompress_first_block
+from ckpt.formats.statefiles import FileName, judge_stream, parse_lineage, parse_name
+from ckpt.model import DamageKind, StateFileKind
 from tests.checkpoint.state.building import changelog_v4, delta, java_utf, lz4_stream
 
 UUID = "2383340a-bc94-4b6a-9e0f-3e1f5d2a7b11"
@@ -52,33 +52,33 @@ def test_no_name_raises(name) -> None:
 def test_a_whole_stream_ends_with_its_mark() -> None:
     assert len(END_MARK) == 21
     assert (delta()).endswith(END_MARK)
-    assert judge_stream(delta()) is Ending.WHOLE
-    assert judge_stream(lz4_stream(b"first", b"last\xff\xff\xff\xff")) is Ending.WHOLE
+    assert judge_stream(delta()) is None
+    assert judge_stream(lz4_stream(b"first", b"last\xff\xff\xff\xff")) is None
 
 
 @given(st.integers(1, 21))
 def test_without_its_mark_all_data_is_there(cut) -> None:
-    assert judge_stream(delta()[:-cut]) is Ending.ODD_END
+    assert judge_stream(delta()[:-cut]) is DamageKind.ODD_END
 
 
 @given(st.integers(22, len(delta())))
 def test_cut_further_data_is_missing(cut) -> None:
-    assert judge_stream(delta()[:-cut]) is Ending.CUT
+    assert judge_stream(delta()[:-cut]) is DamageKind.TRUNCATED
 
 
 def test_cut_between_two_blocks_the_last_record_is_missing() -> None:
     whole = lz4_stream(b"first block", b"last block\xff\xff\xff\xff")
     first = block_ends(whole[: 21 + 11])[0]
     assert first == 32
-    assert judge_stream(whole[:first]) is Ending.CUT
+    assert judge_stream(whole[:first]) is DamageKind.TRUNCATED
 
 
 def test_a_changelog_of_another_version_ends_with_a_zero_byte() -> None:
-    assert judge_stream(lz4_stream(java_utf("v2") + b"row\x00")[:-21]) is Ending.ODD_END
+    assert judge_stream(lz4_stream(java_utf("v2") + b"row\x00")[:-21]) is DamageKind.ODD_END
 
 
 def test_something_else_is_not_lz4() -> None:
-    assert judge_stream(b"\x28\xb5\x2f\xfd" * 20) is Ending.NOT_LZ4
+    assert judge_stream(b"\x28\xb5\x2f\xfd" * 20) is DamageKind.UNREADABLE
 
 
 @given(st.binary(max_size=200), st.booleans())
@@ -88,9 +88,9 @@ def test_no_bytes_raise(data, prefixed) -> None:
 
 
 @given(st.binary(max_size=120), st.integers(0, 250))
-def test_no_compressed_block_raises_anything_but_bad_block(body, length) -> None:
+def test_no_compressed_block_raises_anything_but_corrupt(body, length) -> None:
     header = b"LZ4Block\x25" + len(body).to_bytes(4, "little") + length.to_bytes(4, "little") + b"sum "
-    with suppress(BadBlock):
+    with suppress(Corrupt):
         assert len(decompress_first_block(header + body)) == length
 
 

@@ -341,10 +341,7 @@ def _is_sound(listing: Listing, partition: StorePartition, base: int, verified: 
     """Tell whether the snapshots under later versions are sound; if not, Spark may want older ones."""
     for file_id, name in partition.names.snapshots.items():
         path = f"{partition.folder}/{name}"
-        snapshot = verified.snapshots.get(path) if file_id[0] == base else None
-        if file_id[0] == base and path in verified.wrong:
-            return False
-        if snapshot is not None and any(judge_ssts(listing, partition, name, snapshot, verified)):
+        if file_id[0] == base and (path in verified.wrong or any(judge_ssts(listing, partition, name, verified))):
             return False
     return True
 

@@ -30,7 +30,7 @@ from ckpt.checkpoint.state.folders import lies_elsewhere, sort_numbers
 from ckpt.errors import UsageError, one_line
 from ckpt.formats.names import compactible_log
 from ckpt.formats.operators import parse_operator_metadata, replace_schema_paths
-from ckpt.formats.sourcelogs import SinkFile, SourceFile, parse_sink_log
+from ckpt.formats.sourcelogs import parse_sink_log
 from ckpt.inspection.inspection import inspect
 from ckpt.live.sink.records import FILE_LOG
 from ckpt.model import Location, Unreadable
@@ -125,7 +125,8 @@ def find_outside_paths(checkpoint: Checkpoint, storage: Storage) -> Iterator[Out
     sources: dict[str, str | None] = {}
     for path, entries in sorted(checkpoint.source_entries.items()):
         folder = path.rpartition("/")[0]
-        sources[folder] = _newest_path(entries) or sources.get(folder)
+        newest = entries[-1].path if isinstance(entries, tuple) and entries else None
+        sources[folder] = newest or sources.get(folder)
     for folder, example in sources.items():
         yield OutsidePaths(Holder.FILE_SOURCE, folder, example)
     for folder in checkpoint.listing.folders:
@@ -140,11 +141,8 @@ def _read_sink_path(checkpoint: Checkpoint, storage: Storage, folder: str) -> st
     path = f"{folder}/{log.name_of(log.latest)}"
     request = file_logs.request_for(checkpoint.listing, path)
     (answer,) = storage.read_many([request])
-    return _newest_path(parse_sink_log(path, file_logs.lines(request, answer))) if isinstance(answer, bytes) else None
-
-
-def _newest_path(entries: tuple[SourceFile | SinkFile, ...] | Unreadable) -> str | None:
-    return entries[-1].path if isinstance(entries, tuple) and entries else None
+    paths = parse_sink_log(path, file_logs.lines(request, answer)) if isinstance(answer, bytes) else ()
+    return paths[-1] if isinstance(paths, tuple) and paths else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

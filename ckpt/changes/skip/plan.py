@@ -25,7 +25,7 @@ from ckpt.checkpoint.sources.starts import StartFacts
 from ckpt.checkpoint.state.chains import WantedVersion, context_of
 from ckpt.checkpoint.state.folders import StorePartition, find_store_partitions
 from ckpt.formats.commits import format_commit_log
-from ckpt.formats.compression import MAGIC, BadBlock, decompress_first_block, store_block
+from ckpt.formats.compression import MAGIC, Corrupt, decompress_first_block, store_block
 from ckpt.formats.metadata import build_skipped
 from ckpt.formats.names import COMPACT, DEFAULT_INTERVAL
 from ckpt.formats.sidecars import build_spark_sidecar
@@ -129,7 +129,7 @@ def _make_empty_file(store: _Store, head: bytes) -> bytes:
     """Return a delta or changelog of the file's kind without a record. Raises NoWay."""
     try:
         block = decompress_first_block(head)
-    except BadBlock:
+    except Corrupt:
         why = "its first block is damaged" if head.startswith(MAGIC) else "it is not compressed with lz4"
         raise NoWay(f"{store.path} cannot be read ({why}), and ckpt writes only lz4") from None
     kind = _read_changelog_version(block) if store.place.names.log_kind is StateFileKind.CHANGELOG else "v1"

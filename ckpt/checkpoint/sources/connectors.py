@@ -7,6 +7,7 @@ public. No start with them was tried, and no reader option.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ckpt.checkpoint.sources.book import say
 from ckpt.checkpoint.sources.ends import MOST_ON_PAGE, show_offset
@@ -32,7 +33,7 @@ class ConnectorKind(SourceKind[ConnectorOffset]):
         self,
         name: SourceType,
         fits: Callable[[Json], bool],
-        count: Callable[[dict[str, Json], dict[str, Json]], Advance | None] = lambda old, new: None,
+        count: Callable[[dict[str, Any], dict[str, Any]], Advance | None] = lambda old, new: None,
     ) -> None:
         self.name, self._fits, self._count = name, fits, count
 
@@ -74,10 +75,9 @@ def _is_cloud_files(value: Json) -> bool:
     return _has(value, "seqNum", "sourceVersion", maybe=maybe)
 
 
-def _count_files(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
+def _count_files(old: dict[str, Any], new: dict[str, Any]) -> Advance:
     """``seqNum`` is the position in what was discovered: 3 after a folder with one file, so these are not files."""
-    before, after = whole_number(old["seqNum"]), whole_number(new["seqNum"])
-    return None if before is None or after is None else advance_number(before, after, Unit.STEPS)
+    return advance_number(old["seqNum"], new["seqNum"], Unit.STEPS)
 
 
 def _is_kinesis(value: Json) -> bool:
@@ -97,17 +97,13 @@ def _is_kinesis(value: Json) -> bool:
     return all(isinstance(part, dict) and least <= part.keys() <= least | most for part in shards)
 
 
-def _count_kinesis_batches(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
+def _count_kinesis_batches(old: dict[str, Any], new: dict[str, Any]) -> Advance | None:
     """``metadata.batchId`` may not fall: ``planInputPartitions`` asserts it. The rows between are not known."""
-    batches = []
-    for offset in (old, new):
-        head = offset.get("metadata")
-        batch = head.get("batchId") if isinstance(head, dict) else None
-        batches.append(int(batch) if isinstance(batch, str) and _NUMBER.fullmatch(batch) else None)
-    before, after = batches
-    if before is None or after is None or after >= before:
+    batches = [offset["metadata"].get("batchId") for offset in (old, new)]
+    if not all(isinstance(batch, str) and _NUMBER.fullmatch(batch) for batch in batches):
         return None
-    return Advance(None, Unit.STEPS, (f"metadata.batchId went from {before} to {after}",))
+    before, after = map(int, batches)
+    return Advance(None, Unit.STEPS, (f"metadata.batchId went from {before} to {after}",)) if after < before else None
 
 
 def _is_pulsar(value: Json) -> bool:
@@ -144,14 +140,10 @@ def _is_paimon(value: Json) -> bool:
     return fits and isinstance(value, dict) and isinstance(value["scanSnapshot"], bool)
 
 
-def _count_snapshots(old: dict[str, Json], new: dict[str, Json]) -> Advance | None:
-    snapshots = whole_number(old["snapshotId"]), whole_number(new["snapshotId"])
-    files = whole_number(old["index"]), whole_number(new["index"])
-    if None in (*snapshots, *files):
-        return None
-    if snapshots[0] == snapshots[1]:
-        return advance_number(files[0] or 0, files[1] or 0, Unit.FILES)
-    return advance_number(snapshots[0] or 0, snapshots[1] or 0, Unit.VERSIONS)
+def _count_snapshots(old: dict[str, Any], new: dict[str, Any]) -> Advance:
+    if old["snapshotId"] == new["snapshotId"]:
+        return advance_number(old["index"], new["index"], Unit.FILES)
+    return advance_number(old["snapshotId"], new["snapshotId"], Unit.VERSIONS)
 
 
 def _is_hudi(value: Json) -> bool:

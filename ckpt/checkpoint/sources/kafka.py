@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ckpt.advice import Words
@@ -27,6 +27,7 @@ from ckpt.texts import plural_of
 Partition = tuple[str, int]  # A topic, and the number of one of its partitions
 
 _NAMED_PARTITIONS = 4  # in a text: more do not fit into a line
+_LISTED = 5  # in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class KafkaOffset:
     """``{topic: {partition: next offset}}`` (Spark class ``KafkaSourceOffset``)."""
 
     partitions: Mapping[Partition, int]  # to the next offset to be read
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that it names."""
+        return frozenset(topic for topic, _ in self.partitions)
 
 
 NO_TOPIC_YET = UnknownOffset({})
@@ -65,7 +71,17 @@ class KafkaKind(SourceKind[KafkaOffset]):
 
     def advance(self, old: KafkaOffset, new: KafkaOffset) -> Advance:
         """Offsets of partitions that appear are not counted."""
-        return _advance(old.partitions, new.partitions)
+        before, after = old.partitions, new.partitions
+        back = [f"{topic}/{p} is gone, it was at {at}" for (topic, p), at in before.items() if (topic, p) not in after]
+        both = [part for part in after if part in before]
+        back += [f"{t}/{p} went from {before[t, p]} to {after[t, p]}" for t, p in both if after[t, p] < before[t, p]]
+        amount = None if back else sum(after[part] - before[part] for part in both)
+        lower = {topic for (topic, p), offset in before.items() if after.get((topic, p), -1) < offset}
+        left = {topic: tuple(p for t, p in after if t == topic) for topic in sorted(lower & new.topics)}
+        gone, came = (", ".join(sorted(topics)) for topics in (old.topics - new.topics, new.topics - old.topics))
+        switched = (gone, came) if gone and came else None
+        more = len(after.keys() - before.keys())
+        return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, new_partitions=more, recreated=left)
 
     def to_json(self, offset: KafkaOffset) -> dict[str, Json]:
         return {"topics": _write_topics(offset.partitions), "partitions": len(offset.partitions)}
@@ -77,10 +93,10 @@ class KafkaKind(SourceKind[KafkaOffset]):
         return " ".join(named) + (f" and {more} more {plural_of(more, 'partition')}" if more > 0 else "")
 
     def find_topics(self, offset: KafkaOffset) -> frozenset[str]:
-        return frozenset(topic for topic, _ in offset.partitions)
+        return offset.topics
 
     def list_reader_options(self, offset: KafkaOffset) -> dict[str, str]:
-        return {"kafka.bootstrap.servers": "", "subscribe": ",".join(sorted(self.find_topics(offset)))}
+        return {"kafka.bootstrap.servers": "", "subscribe": ",".join(sorted(offset.topics))}
 
     def start_after(self, offset: KafkaOffset, facts: StartFacts) -> ReaderStart:
         """The log has the next offset to be read of every partition, which is what ``startingOffsets`` wants.
@@ -151,8 +167,9 @@ class KafkaKind(SourceKind[KafkaOffset]):
             if to.keys() != before.keys() or low:
                 name = "kafka_before_start" if low else "kafka_other_partitions"
                 raise BatchPlanned(say(name, batch=latest.batch, names=list_parts(low)))
-        skipped = [_span({part: old.get(part, 0) for part in ahead}, ahead)] if ahead else []
-        repeated = [_span({part: to[part] for part in back}, back)] if back else []
+        behind = {part: old.get(part, 0) for part in ahead}
+        skipped: list[Span] = [(write_sorted(behind), write_sorted(ahead))] if ahead else []
+        repeated: list[Span] = [(write_sorted({part: to[part] for part in back}), write_sorted(back))] if back else []
         if new.left_out:
             repeated.append((None, write_sorted({part: old[part] for part in new.left_out})))
         return MovedEnd(tuple(skipped), tuple(repeated), tuple(_warn(before.keys(), to.keys(), new)))
@@ -166,20 +183,6 @@ _KEPT_FOR_READERS = {-1: "the end (latest)", -2: "the beginning (earliest)"}
 def is_kafka(offset: object) -> bool:
     """Tell whether an offset has the shape of Kafka's; it may name no partition yet."""
     return isinstance(offset, KafkaOffset) or offset == NO_TOPIC_YET
-
-
-def _advance(old: Mapping[Partition, int], new: Mapping[Partition, int]) -> Advance:
-    back = [f"{topic}/{p} is gone, it was at {old[topic, p]}" for topic, p in old if (topic, p) not in new]
-    both = [part for part in new if part in old]
-    back += [f"{t}/{p} went from {old[t, p]} to {new[t, p]}" for t, p in both if new[t, p] < old[t, p]]
-    amount = None if back else sum(new[part] - old[part] for part in both)
-    lower = {topic for (topic, p), offset in old.items() if new.get((topic, p), -1) < offset}
-    left = {topic: tuple(p for other, p in new if other == topic) for topic in sorted(lower & {t for t, _ in new})}
-    before, after = ({topic for topic, _ in partitions} for partitions in (old, new))
-    gone, came = (", ".join(sorted(topics)) for topics in (before - after, after - before))
-    switched = (gone, came) if gone and came else None
-    more = len(new.keys() - old.keys())
-    return Advance(amount, Unit.OFFSETS, tuple(back), switched=switched, new_partitions=more, recreated=left)
 
 
 def _parse_offset(partition: str, offset: Json, what: str | Words) -> int:
@@ -231,12 +234,8 @@ def write_sorted(partitions: Mapping[Partition, int]) -> dict[str, Json]:
     return _write_topics(dict(sorted(partitions.items())))
 
 
-def _span(begin: Mapping[Partition, int], end: Mapping[Partition, int]) -> Span:
-    return write_sorted(begin), write_sorted(end)
-
-
-def list_parts(partitions: Sequence[Partition] | Mapping[Partition, int], most: int = 5) -> str:
+def list_parts(partitions: Iterable[Partition]) -> str:
     """Name partitions in a few words: ``orders/0, orders/1 and 3 more``."""
     shown = [f"{topic}/{partition}" for topic, partition in sorted(partitions)]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return one_line(", ".join(shown[:most]) + more)
+    more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
+    return one_line(", ".join(shown[:_LISTED]) + more)

@@ -24,7 +24,7 @@ _HEAD = 1 << 16  # bytes from the beginning of a changelog that surely hold its 
 
 
 class WantedVersion(NamedTuple):
-    """The version of a store that is to be loaded."""
+    """The version of a store that is to be loaded; a ``FileId``."""
 
     version: int
     unique_id: str | None = None  # format 2
@@ -51,12 +51,11 @@ def chain_to(names: StoreNames, target: WantedVersion, lineage: Lineage | None =
     if target.unique_id is None:
         below = [version for version, unique_id in names.snapshots if unique_id is None and version <= target.version]
         return _chain_by_number(names, (max(below), None) if below else None, target.version)
-    this = (target.version, target.unique_id)
-    if this in names.snapshots:
-        return Chain(this, ())
-    if this not in names.logs or lineage is None:
-        return _chain_by_lineage(names, None, [this])
-    steps: list[FileId] = [*lineage, this]
+    if target in names.snapshots:
+        return Chain(target, ())
+    if target not in names.logs or lineage is None:
+        return _chain_by_lineage(names, None, [target])
+    steps: list[FileId] = [*lineage, target]
     for index in range(len(steps) - 1, -1, -1):
         if steps[index] in names.snapshots:
             return _chain_by_lineage(names, steps[index], steps[index + 1 :])
@@ -127,9 +126,9 @@ def read_lineages(targets: Mapping[StorePartition, WantedVersion], codec: str) -
     """Read the lineage that the changelog of the wanted version begins with, unless there is a zip."""
     requests: dict[StorePartition, ReadRequest] = {}
     for store, target in targets.items():
-        this, names = (target.version, target.unique_id), store.names
-        if target.unique_id is not None and this not in names.snapshots and this in names.logs:
-            requests[store] = ReadRequest(f"{store.folder}/{names.logs[this]}", 0, _HEAD if codec == LZ4 else HEAD)
+        names = store.names
+        if target.unique_id is not None and target not in names.snapshots and target in names.logs:
+            requests[store] = ReadRequest(f"{store.folder}/{names.logs[target]}", 0, _HEAD if codec == LZ4 else HEAD)
     if not requests:
         return {}
     answers = zip(requests, (yield list(requests.values())), strict=True)

@@ -115,7 +115,7 @@ def find_usable_names(collected: CollectedState, store: StorePartition) -> Store
         if verdict and is_serious(verdict.kind, checksummed=store.checksum_size(name) is not None)
     }
     for file_id, name in names.snapshots.items():
-        if name in bad or any(True for _ in _judge_ssts(collected, store, name)):
+        if name in bad or any(judge_ssts(collected.listing, store, name, collected.seen)):
             bad.add(name)
             if names.snapshot_kind is StateFileKind.ZIP and file_id in names.logs:
                 bad.add(names.logs[file_id])  # Spark's reader does not go back to the snapshot before
@@ -154,7 +154,7 @@ def _judge_other_files(collected: CollectedState) -> Iterator[tuple[str, Verdict
     for folder in collected.folders:
         for store in folder.list_stores():
             for name in store.names.snapshots.values():
-                for sst, verdict in _judge_ssts(collected, store, name):
+                for sst, verdict in judge_ssts(collected.listing, store, name, collected.seen):
                     yield f"{store.folder}/{SSTS}/{sst}", verdict
     for description in collected.described.values():
         for file in description.unreadable:
@@ -236,9 +236,3 @@ def _describe_copies(
         others = sorted({folder for key in chain(*of_files) for folder in holders[key]} - {store.folder})
         if others:
             yield store, f"{others[0]} has the same keys, so one of the two is a copy"
-
-
-def _judge_ssts(collected: CollectedState, store: StorePartition, name: str) -> Iterator[tuple[str, Verdict]]:
-    recorded = collected.seen.snapshots.get(f"{store.folder}/{name}")
-    if recorded is not None:
-        yield from judge_ssts(collected.listing, store, name, recorded, collected.seen)

@@ -1,7 +1,7 @@
 """Operator metadata and state schemas: the small files in ``state/`` that describe operators and stores."""
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from ckpt.checkpoint.state.folders import STATE, OperatorFolder, sort_numbers, stores_of
 from ckpt.checkpoint.state.read_steps import Step
@@ -15,6 +15,7 @@ from ckpt.storage.base import Listing, ReadRequest
 
 _SCHEMAS = "_stateSchema"
 _GENERATIONS = 64  # schema files of a store that are read: Spark counts the generations of Avro rows, and allows 16
+_Parsed = TypeVar("_Parsed")
 _OLDER = 2  # which file is the odd one out of three shows which was edited
 
 
@@ -36,8 +37,10 @@ class Description(NamedTuple):
         return tuple(record for record in (self.metadata, *self.schemas.values()) if isinstance(record, Unreadable))
 
 
-def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict[int, Description]]:
-    """Read metadata and schemas of every operator."""
+def describe(
+    listing: Listing, folders: tuple[OperatorFolder, ...]
+) -> Step[tuple[dict[int, Description], dict[str, bytes]]]:
+    """Read metadata and schemas of every operator; also returns what was read of the files of both, by path."""
     metadata = {folder.id: path for folder in folders if (path := _find_metadata(listing, folder))}
     schemas = {(folder.id, store): path for folder in folders for store, path in _find_schemas(listing, folder)}
     older = {folder.id: _find_versions(listing, folder)[-2 : -2 - _OLDER : -1] for folder in folders}
@@ -46,28 +49,26 @@ def describe(listing: Listing, folders: tuple[OperatorFolder, ...]) -> Step[dict
         path: big for path in paths if (info := listing.info(path)) and (big := refuse_too_large(path, info.size))
     }
     paths = [path for path in paths if path not in contents]
-    answers = yield [ReadRequest(path) for path in paths]
-    for path, answer in zip(paths, answers, strict=True):
+    for path, answer in zip(paths, (yield [ReadRequest(path) for path in paths]), strict=True):
         if not isinstance(answer, bytes):
             why = "it was gone when ckpt tried to read it" if isinstance(answer, NotFound) else str(answer)
         contents[path] = answer if isinstance(answer, bytes) else Unreadable(path, Fault.VANISHED, why)
+
+    def parse(path: str, parser: Callable[[str, bytes], _Parsed | Unreadable]) -> _Parsed | Unreadable:
+        data = contents[path]
+        return parser(path, data) if isinstance(data, bytes) else data
+
     descriptions: dict[int, Description] = {}
     for folder in folders:
-        of_stores: dict[str, tuple[ColumnFamily, ...] | Unreadable] = {}
-        for (operator, store), path in schemas.items():
-            if operator == folder.id:
-                data = contents[path]
-                of_stores[store] = parse_state_schema(path, data) if isinstance(data, bytes) else data
-        parsed: OperatorMetadata | Unreadable | None = None
-        if folder.id in metadata:
-            data = contents[metadata[folder.id]]
-            parsed = parse_operator_metadata(metadata[folder.id], data) if isinstance(data, bytes) else data
-        of_stores = {**of_stores, **(yield from _read_generations(listing, folder, of_stores))}
-        before = ((path, contents[path]) for path in older[folder.id])
-        records = (parse_operator_metadata(path, data) for path, data in before if isinstance(data, bytes))
-        known = tuple(record for record in records if isinstance(record, OperatorMetadata))
-        descriptions[folder.id] = Description(parsed, of_stores, known)
-    return descriptions
+        own = {store: path for (operator, store), path in schemas.items() if operator == folder.id}
+        of_stores = {store: parse(path, parse_state_schema) for store, path in own.items()}
+        of_stores |= yield from _read_generations(listing, folder, of_stores)
+        known = parse(metadata[folder.id], parse_operator_metadata) if folder.id in metadata else None
+        before = (parse(path, parse_operator_metadata) for path in older[folder.id])
+        records = tuple(record for record in before if isinstance(record, OperatorMetadata))
+        descriptions[folder.id] = Description(known, of_stores, records)
+    described = (*metadata.values(), *schemas.values())
+    return descriptions, {path: data for path in described if isinstance(data := contents[path], bytes)}
 
 
 def _read_generations(
@@ -144,8 +145,9 @@ def _find_schemas(listing: Listing, folder: OperatorFolder) -> list[tuple[str, s
         if files:
             paths[store] = files[-1]
     for partition in folder.partitions:
-        for store, path in find_schemas_in(listing, f"{folder.path}/{partition}"):
-            paths.setdefault(store, path)
+        for store, stored in stores_of(listing, f"{folder.path}/{partition}"):
+            if listing.info(path := f"{stored}/_metadata/schema") is not None:
+                paths.setdefault(store, path)
     return list(paths.items())
 
 
@@ -155,11 +157,3 @@ def _list_schema_files(listing: Listing, folder: OperatorFolder, store: str) -> 
     names = listing.in_folder(versioned)
     by_batch = {batch: name for name in names for batch in sort_numbers([name.partition("_")[0]])}
     return [f"{versioned}/{by_batch[batch]}" for batch in sorted(by_batch)]
-
-
-def find_schemas_in(listing: Listing, partition: str) -> Iterator[tuple[str, str]]:
-    """The schema files in the folder of a partition, each with the store that it is of."""
-    for store, folder in stores_of(listing, partition):
-        path = f"{folder}/_metadata/schema"
-        if listing.info(path) is not None:
-            yield store, path

@@ -4,17 +4,19 @@ A complete LZ4 stream ends with its marker, a complete zip with its central dire
 tail is read further, because Spark does not check the tail: what counts is whether the data is there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS
+from ckpt.checkpoint.state.folders import SSTS
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import NotFound
-from ckpt.formats.rocksdb import TAIL_LENGTH, NeedsMore, parse_zip_tail, read_whole_zip
+from ckpt.formats.compression import END_MARK
+from ckpt.formats.rocksdb import TAIL_LENGTH, parse_zip_tail, read_whole_zip
 from ckpt.formats.sidecars import SparkChecksum, parse_spark_sidecar
-from ckpt.formats.statefiles import CHECKSUM, END_MARK, LZ4, Ending, judge_stream
+from ckpt.formats.statefiles import CHECKSUM, LZ4, judge_stream
 from ckpt.model import DamageKind, Fault, RocksDBSnapshot, StateFile, StateFileKind
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
@@ -47,6 +49,12 @@ class Verified:
     files: Mapping[str, FileInfo] = field(default_factory=dict)  # read completely, as they were listed
     reasons: Mapping[str, str] = field(default_factory=dict)  # why such a file is unknown
     keys: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)  # the first ones of files with rows
+
+    def list_ssts(self, path: str) -> Iterator[tuple[str, int]]:
+        """The SST files that a zip names, by path, and their sizes, if the zip was read."""
+        recorded = self.snapshots.get(path)
+        for name, size in recorded.ssts if recorded else ():
+            yield f"{path.rpartition('/')[0]}/{SSTS}/{name}", size
 
     def with_all(self, others: "Verified") -> "Verified":
         """Return the verdicts on these files and on others together."""
@@ -97,24 +105,26 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
     tails = yield [request_tail(file) for file in looked_at]
     suspicious: list[StateFile] = []
     for file, tail in zip(looked_at, tails, strict=True):
-        marked = file.kind is not StateFileKind.ZIP and isinstance(tail, bytes) and tail.endswith(END_MARK)
-        if file.kind is not StateFileKind.ZIP and codec != LZ4:
-            if marked:
-                verdicts.wrong[file.path] = judge_codec(codec)
-            else:
-                verdicts.unknown.add(file.path)
-            continue
-        if marked:
-            continue
-        if not _judge_tail(file, tail, verdicts):
-            suspicious.append(file)
+        of_zip = file.kind is StateFileKind.ZIP
+        marked = not of_zip and isinstance(tail, bytes) and tail.endswith(END_MARK)
+        if of_zip or codec == LZ4:
+            if not (marked or _judge_tail(file, tail, verdicts)):
+                suspicious.append(file)
+        elif marked:
+            verdicts.wrong[file.path] = judge_codec(codec)
+        else:
+            verdicts.unknown.add(file.path)
     while suspicious:
         sizes = accumulate(file.size for file in suspicious)
         count = max(sum(size <= _READ_AT_ONCE for size in sizes), 1)
         batch, suspicious = suspicious[:count], suspicious[count:]
         contents = yield [ReadRequest(file.path) for file in batch]
         for file, content in zip(batch, contents, strict=True):
-            _judge_whole(file, content, verdicts)
+            of_zip = file.kind is StateFileKind.ZIP
+            if not isinstance(content, bytes):
+                verdicts.unknown.add(file.path)
+            elif verdict := judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content):
+                verdicts.wrong[file.path] = verdict
         del contents, content
     return verdicts.with_all(fully_read)
 
@@ -164,25 +174,14 @@ def _judge_tail(file: StateFile, tail: Answer, verdicts: Verified) -> bool:
     return True
 
 
-def _judge_whole(file: StateFile, content: Answer, verdicts: Verified) -> None:
-    if not isinstance(content, bytes):
-        verdicts.unknown.add(file.path)
-        return
-    of_zip = file.kind is StateFileKind.ZIP
-    if verdict := judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content):
-        verdicts.wrong[file.path] = verdict
-
-
 def _judge_stream(content: bytes) -> Verdict | None:
-    match judge_stream(content):
-        case Ending.WHOLE:
-            return None
-        case Ending.ODD_END:
-            return Verdict(DamageKind.ODD_END, "it does not end like a complete file, but all its data is there")
-        case Ending.CUT:
-            return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")
-        case Ending.NOT_LZ4:
-            return Verdict(DamageKind.UNREADABLE, "it does not start like a compressed Spark file")
+    details = {
+        DamageKind.ODD_END: "it does not end like a complete file, but all its data is there",
+        DamageKind.TRUNCATED: f"it was truncated after {len(content)} bytes",
+        DamageKind.UNREADABLE: "it does not start like a compressed Spark file",
+    }
+    kind = judge_stream(content)
+    return None if kind is None else Verdict(kind, details[kind])
 
 
 def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
@@ -197,7 +196,7 @@ def judge_zip(path: str, content: bytes, verdicts: Verified) -> Verdict | None:
         return Verdict(DamageKind.ODD_END, "it does not end like a complete zip, but all its entries are there")
     if streamed.fault is Fault.TOO_LARGE:
         return Verdict(DamageKind.UNREADABLE, streamed.reason)
-    if isinstance(snapshot, NeedsMore) or snapshot.fault is Fault.INCOMPLETE:
+    if snapshot.fault is Fault.INCOMPLETE:
         if not content.startswith(b"PK"):
             return Verdict(DamageKind.UNREADABLE, "it is not a zip", _NO_ENTRIES)
         return Verdict(DamageKind.TRUNCATED, f"it was truncated after {len(content)} bytes")

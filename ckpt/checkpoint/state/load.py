@@ -71,17 +71,16 @@ def load_stores(
     targets: Mapping[StorePartition, WantedVersion],
     codec: str,
     most_tails: int,
-    fully_read: Verified = NOTHING,
+    allowance: Allowance | None = None,
     *,
     whole_files: bool = False,
-    allowance: Allowance | None = None,
 ) -> Step[tuple[tuple[Load, ...], NotRead]]:
     """Find the files of every store in every partition, and check the ends of ``most_tails`` of them at most.
 
-    ``fully_read`` is what is known of files that were read completely; otherwise files are read as far as the
-    ``allowance`` goes. With ``whole_files`` the ends of logs that Spark wrote there itself are not read.
+    Files are read completely as far as the ``allowance`` goes, which has what is known of those that were. With
+    ``whole_files`` the ends of logs that Spark wrote there itself are not read.
     """
-    allowance = allowance or Allowance(verified=fully_read)
+    allowance = allowance or Allowance()
     lineages = yield from read_lineages(targets, codec)
     known: dict[tuple[StoreNames, WantedVersion], Chain] = {}
     chains: dict[StorePartition, Chain] = {}
@@ -93,8 +92,7 @@ def load_stores(
     files = (file for file in _order_files(chains) if not (whole_files and written_there(listing, file)))
     looked_at = list(islice(files, most_tails))
     ends = {file.path for file in looked_at}
-    if allowance.bytes:
-        yield from read_loaded(listing, _order_files(chains), codec, allowance, ends)
+    yield from read_loaded(listing, _order_files(chains), codec, allowance, ends)
     verified = yield from verify(looked_at, codec, allowance.verified)
     unsaid = verified.unknown - allowance.verified.files.keys()
     unread = (file for file in looked_at if file.path in unsaid)
@@ -207,7 +205,7 @@ def _find_damages(
         recorded = verified.snapshots.get(f"{store.folder}/{name}")
         if recorded is not None:
             yield from _judge_snapshot_version(store, target, name, recorded)
-            for sst, verdict in judge_ssts(listing, store, name, recorded, verified):
+            for sst, verdict in judge_ssts(listing, store, name, verified):
                 yield _make_damage(store, target, verdict, f"{SSTS}/{sst}", StateFileKind.SST)
     for log in chain.logs if verified.wrong or names.checksums else ():
         yield from _find_file_damages(store, target, names.logs[log], names.log_kind, verified)
@@ -264,27 +262,27 @@ def _find_file_damages(
 
 
 def judge_ssts(
-    listing: Listing, store: StorePartition, zip_name: str, recorded: RocksDBSnapshot, verified: Verified
+    listing: Listing, store: StorePartition, zip_name: str, verified: Verified
 ) -> Iterator[tuple[str, Verdict]]:
-    """SST files that a zip names and that are not there, not as long as it says, or were seen to be damaged."""
+    """SST files that a zip names, if it was read, and that are missing, not as long as it says, or damaged."""
     there = listing.in_folder(f"{store.folder}/{SSTS}")
-    for name, size in recorded.ssts:
+    for path, size in verified.list_ssts(f"{store.folder}/{zip_name}"):
+        name = path.rpartition("/")[2]
         info = there.get(name)
         if info is None:
             yield name, Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, but it is missing")
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
             yield name, Verdict(kind, f"{info.size} bytes, but {zip_name} records {size}")
-        elif (verdict := verified.wrong.get(f"{store.folder}/{SSTS}/{name}")) is not None:
+        elif (verdict := verified.wrong.get(path)) is not None:
             yield name, verdict
 
 
 def _describe_hole(store: StorePartition, target: WantedVersion, chain: Chain) -> StateDamage:
     """The logs that are not there; where a store keeps no changelogs it is its snapshot that is missing."""
-    names, missing, holes = store.names, chain.missing, chain.holes
-    kind, this = names.log_kind, (target.version, target.unique_id)
-    if names.log_kind is StateFileKind.CHANGELOG and not names.logs:
-        kind, missing, holes = names.snapshot_kind, (this,), 1
+    names, missing, holes, kind = store.names, chain.missing, chain.holes, store.names.log_kind
+    if kind is StateFileKind.CHANGELOG and not names.logs:
+        kind, missing, holes = names.snapshot_kind, (target,), 1
     stems = (str(version) if unique_id is None else f"{version}_{unique_id}" for version, unique_id in missing)
     files = [f"{stem}.{kind}" for stem in stems]
     what = "it" if holes == 1 else name_files(files, holes)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ckpt.checkpoint.state.file_ends import NOTHING, Verdict, Verified, judge_zip
-from ckpt.checkpoint.state.folders import SSTS
 from ckpt.checkpoint.state.needed_files import NeededFile, describe_file
 from ckpt.checkpoint.state.read_steps import Answer, Step
 from ckpt.errors import CkptError
@@ -64,49 +63,39 @@ def read_loaded(
     if not allowance.bytes:
         return
     by_kind = sorted(files, key=lambda file: (file.kind not in _ORDER, file.kind is not StateFileKind.ZIP, file.size))
-    yield from _read(listing, [(file.path, file.kind) for file in by_kind], codec, allowance, ends)
+    described = (describe_file(listing, file.path, file.kind, codec) for file in by_kind)
+    yield from _read(listing, described, {}, allowance, ends)
     zips = (file.path for file in by_kind if file.kind is StateFileKind.ZIP)
-    ssts = {path: size for zip_ in zips for path, size in list_ssts(zip_, allowance.verified)}
+    ssts = {path: size for zip_ in zips for path, size in allowance.verified.list_ssts(zip_)}
     in_order = sorted(ssts, key=lambda path: (ssts[path], path))
-    yield from _read(listing, [(path, StateFileKind.SST) for path in in_order], codec, allowance, ())
+    yield from _read(
+        listing, (describe_file(listing, path, StateFileKind.SST, codec) for path in in_order), {}, allowance, ()
+    )
 
 
-def list_ssts(path: str, verified: Verified) -> Iterator[tuple[str, int]]:
-    """The SST files that a zip names, and their sizes, if the zip was read."""
-    recorded = verified.snapshots.get(path)
-    for name, size in recorded.ssts if recorded else ():
-        yield f"{path.rpartition('/')[0]}/{SSTS}/{name}", size
-
-
-def check_descriptions(
-    listing: Listing, paths: Iterable[str], contents: Mapping[str, Answer], allowance: Allowance
-) -> Step[None]:
+def check_descriptions(listing: Listing, contents: Mapping[str, bytes], allowance: Allowance) -> Step[None]:
     """Compare schemas and operator metadata, which were read already, with the checksum files that Hadoop keeps."""
-    described = (describe_file(listing, path, None, LZ4) for path in paths if allowance.local and path in contents)
-    files = [file for file in described if file and file.hidden_checksum and allowance.take(file, end_is_read=True)]
-    files = [file for file in files if file.path not in allowance.verified.files]
-    if files:
-        requests = [request for file in files for request in _requests(file, allowance) if request.path != file.path]
-        answers = dict(zip((request.path for request in requests), (yield requests), strict=True))
-        judged = _judge(listing, files, {**contents, **answers}, allowance)
-        allowance.verified = allowance.verified.with_all(judged)
+    described = (describe_file(listing, path, None, LZ4) for path in contents if allowance.local)
+    files = (file for file in described if file and file.hidden_checksum)
+    yield from _read(listing, files, contents, allowance, contents)
 
 
 def _read(
     listing: Listing,
-    files: Sequence[tuple[str, StateFileKind]],
-    codec: str,
+    files: Iterable[NeededFile | None],
+    contents: Mapping[str, bytes],
     allowance: Allowance,
     ends: Collection[str],
 ) -> Step[None]:
-    described = (describe_file(listing, path, kind, codec) for path, kind in files)
-    chosen = [file for file in described if file and allowance.take(file, end_is_read=file.path in ends)]
+    """Judge files; ``contents`` has what is read already."""
+    chosen = [file for file in files if file and allowance.take(file, end_is_read=file.path in ends)]
     chosen = [file for file in chosen if file.path not in allowance.verified.files]
     if not chosen:
         return
-    requests = [request for file in chosen for request in _requests(file, allowance)]
-    contents = dict(zip((request.path for request in requests), (yield requests), strict=True))
-    allowance.verified = allowance.verified.with_all(_judge(listing, chosen, contents, allowance))
+    every = (request for file in chosen for request in _requests(file, allowance))
+    requests = [request for request in every if request.path not in contents]
+    answers = dict(zip((request.path for request in requests), (yield requests), strict=True))
+    allowance.verified = allowance.verified.with_all(_judge(listing, chosen, {**contents, **answers}, allowance))
 
 
 def _requests(file: NeededFile, allowance: Allowance) -> Iterator[ReadRequest]:
@@ -167,7 +156,7 @@ def count_unread(listing: Listing, files: Mapping[str, int], verified: Verified)
     """
     all_files = dict(files)
     for path in files:
-        all_files.update((sst, size) for sst, size in list_ssts(path, verified) if listing.info(sst) is not None)
+        all_files.update((sst, size) for sst, size in verified.list_ssts(path) if listing.info(sst) is not None)
     judged = (verified.files.keys() - verified.unknown) | verified.wrong.keys()
     left = [size for path, size in all_files.items() if path not in judged]
     return NotRead(len(left), sum(left))

@@ -7,7 +7,7 @@ from ckpt.checkpoint.checkpoint import Log
 from ckpt.checkpoint.state.chains import context_of
 from ckpt.checkpoint.state.descriptions import list_described_by
 from ckpt.checkpoint.state.file_ends import Verified, verify
-from ckpt.checkpoint.state.folders import SSTS, StorePartition, find_operators
+from ckpt.checkpoint.state.folders import StorePartition, find_operators, find_store_partitions
 from ckpt.checkpoint.state.ranges import contains
 from ckpt.checkpoint.state.read_steps import Step
 from ckpt.formats.sidecars import hadoop_sidecar_name
@@ -44,14 +44,12 @@ def find_needed_files(listing: Listing, offsets: Log[OffsetLog], commits: Log[Co
     context = context_of(offsets, commits)
     folders = find_operators(listing, context.provider)
     codec = context.codec or LZ4
-    files = [(store, file) for folder in folders for store in folder.list_stores() for file in _find_loadable(store)]
-    ends = yield from verify((file for _, file in files if file.kind is StateFileKind.ZIP), codec)
+    stores = find_store_partitions(listing, context.provider)
+    files = [file for store in stores for file in _find_loadable(store)]
+    ends = yield from verify((file for file in files if file.kind is StateFileKind.ZIP), codec)
     kinds: dict[str, StateFileKind | None] = dict.fromkeys(list_described_by(listing, folders))
-    kinds |= {file.path: file.kind for _, file in files}
-    for store, file in files:
-        recorded = ends.snapshots.get(file.path)
-        for name, _ in recorded.ssts if recorded else ():
-            kinds[f"{store.folder}/{SSTS}/{name}"] = StateFileKind.SST
+    kinds |= {file.path: file.kind for file in files}
+    kinds |= {path: StateFileKind.SST for file in files for path, _ in ends.list_ssts(file.path)}
     described = (describe_file(listing, path, kind, codec) for path, kind in kinds.items())
     return Needed(tuple(file for file in described if file), ends)
 

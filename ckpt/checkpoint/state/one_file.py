@@ -102,24 +102,20 @@ class _File:
 
     def _check_sst_file(self) -> FileOutcome:
         self._compared_by_hadoop = self._file.size
-        end = self._storage.read_range(self._file.path, max(self._file.size - FOOTER, 0), FOOTER)
-        try:
-            check_footer(end)  # what does not end as an SST file is not held in memory
-        except Corrupt as error:
-            self._read_on(self._pieces())
-            return Verdict(DamageKind.UNREADABLE, str(error), self._judge_as_hadoop())
-        except UnknownTable as error:
-            self._read_on(self._pieces())
-            return str(error)
+        read: ReadRange = partial(self._storage.read_range, self._file.path)
         if self._storage.local:
             pieces = self._pieces()
-            read: ReadRange = partial(self._storage.read_range, self._file.path)
-        elif self._file.size > _LARGEST_WHOLE:
-            self._read_on(self._pieces())
-            return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
         else:  # two requests
+            end = read(max(self._file.size - FOOTER, 0), FOOTER)
+            try:
+                check_footer(end)  # what does not end as an SST file is not held in memory
+            except (Corrupt, UnknownTable):
+                return self._judge_whole(self._pieces(), lambda: check_footer(end))
+            if self._file.size > _LARGEST_WHOLE:
+                self._read_on(self._pieces())
+                return f"a remote SST file of more than {_LARGEST_WHOLE:,} bytes"
             data = self._storage.read(self._file.path)
-            pieces, read = self._split(data), partial(_slice, data)
+            pieces, read = self._pieces(data), lambda offset, length: data[offset : offset + length]
         return self._judge_whole(pieces, lambda: check_sst(read, self._file.size, Pieces(pieces)))
 
     def _zip(self) -> FileOutcome:
@@ -131,22 +127,9 @@ class _File:
         def check() -> None:
             self._compared_by_hadoop = read_zip(data)[1]
 
-        return self._judge_whole(self._split(data), check)
+        return self._judge_whole(self._pieces(data), check)
 
-    def _split(self, data: bytes) -> Iterator[bytes]:
-        """A file that is in memory, as if it were read in pieces."""
-        if len(data) > _PIECE:
-            return self._cut_pieces(data)
-        self._note(data)
-        return iter([data])
-
-    def _cut_pieces(self, data: bytes) -> Iterator[bytes]:
-        for at in range(0, len(data), _PIECE):
-            piece = data[at : at + _PIECE]
-            self._note(piece)
-            yield piece
-
-    def _judge_whole(self, pieces: Iterator[bytes], check: Callable[[], None]) -> FileOutcome:
+    def _judge_whole(self, pieces: Iterator[bytes], check: Callable[[], object]) -> FileOutcome:
         """A file that Spark reads as a whole, once Hadoop has compared it with its checksums."""
         wrong: Exception | None = None
         try:
@@ -154,7 +137,7 @@ class _File:
         except (UnknownTable, ZipTooLarge, Corrupt) as error:
             wrong = error
         self._read_on(pieces)
-        by_hadoop = self._judge_as_hadoop()
+        by_hadoop = _BY_HADOOP if self._hidden_wrong is not None else None  # whose checksums come before anything else
         match wrong:
             case None:
                 return None
@@ -165,10 +148,6 @@ class _File:
                 return Verdict(DamageKind.UNREADABLE, str(wrong), by_hadoop)
             case _:
                 return str(wrong)
-
-    def _judge_as_hadoop(self) -> str | None:
-        """The error of a file whose hidden checksums Hadoop has compared before anything else."""
-        return _BY_HADOOP if self._hidden_wrong is not None else None
 
     def _stream(self) -> FileOutcome:
         """A delta, changelog or HDFS-backed snapshot."""
@@ -207,24 +186,24 @@ class _File:
         good = self._storage.read_range(self._file.path, 0, stream.end)
         return leads_to_end(b"".join(again.blocks(Pieces(iter([good])))))
 
-    def _pieces(self) -> Iterator[bytes]:
-        """The file, from its beginning; what has gone by is in the checksums."""
-        if self._file.size <= _PIECE:
-            return self._split(self._storage.read_range(self._file.path, 0, 2 * _PIECE))
-        return self._read_pieces()
+    def _pieces(self, data: bytes | None = None) -> Iterator[bytes]:
+        """The file, which may be in memory as a whole, from its beginning; what has gone by is in the checksums."""
+        if data is None and self._file.size <= _PIECE:
+            data = self._storage.read_range(self._file.path, 0, 2 * _PIECE)
+        if data is None:
+            pieces = self._storage.read_pieces(self._file.path, _PIECE)
+        else:
+            pieces = (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+        return (self._note(piece) for piece in pieces)
 
-    def _read_pieces(self) -> Iterator[bytes]:
-        for piece in self._storage.read_pieces(self._file.path, _PIECE):
-            self._note(piece)
-            yield piece
-
-    def _note(self, piece: bytes) -> None:
-        """Compare the next bytes with the checksum files beside it."""
+    def _note(self, piece: bytes) -> bytes:
+        """Compare the next bytes with the checksum files beside it, and return them."""
         if self._file.checksum:
             self._crc32c = crc32c(piece, self._crc32c)
         if self._hidden is not None and self._hidden_wrong is None:
             self._compare_hidden(memoryview(piece), self._hidden)
         self._read += len(piece)
+        return piece
 
     def _compare_hidden(self, piece: memoryview, recorded: HadoopChecksums) -> None:
         """Pieces of a file begin where those of Hadoop do: both sizes are powers of two."""
@@ -281,7 +260,3 @@ class _File:
         while self._read <= most or (self._hidden is not None and self._hidden_wrong is None):
             if next(pieces, None) is None:
                 return
-
-
-def _slice(data: bytes, offset: int, length: int) -> bytes:
-    return data[offset : offset + length]

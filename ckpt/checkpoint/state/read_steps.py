@@ -5,6 +5,7 @@ result. So everything in ``ckpt.checkpoint.state`` stays pure, and whoever runs 
 """
 
 from collections.abc import Callable, Generator, Sequence
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from ckpt.errors import StorageError
@@ -26,30 +27,12 @@ def run(step: Step[Result], read_many: Callable[[list[ReadRequest]], Sequence[An
         return result
 
 
-def keep_answers(step: Step[Result], kept: dict[str, bytes]) -> Step[Result]:
-    """Carry a step out, and keep what it reads, by path."""
-    try:
-        requests = next(step)
-        while True:
-            answers = yield requests
-            kept.update(
-                (request.path, answer)
-                for request, answer in zip(requests, answers, strict=True)
-                if isinstance(answer, bytes)
-            )
-            requests = step.send(answers)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
-
-
 def run_together(*steps: Step[Any]) -> Step[list[Any]]:
     """Run steps side by side, so that what they read at the same time is asked for at once."""
     results: dict[Step[Any], Any] = {}
-    requests_of: dict[Step[Any], list[ReadRequest]] = {}
     answers: dict[Step[Any], Sequence[Answer] | None] = dict.fromkeys(steps)
     while answers:
-        requests_of = {}
+        requests_of: dict[Step[Any], list[ReadRequest]] = {}
         for step, answer in answers.items():
             try:
                 requests_of[step] = next(step) if answer is None else step.send(answer)
@@ -58,10 +41,7 @@ def run_together(*steps: Step[Any]) -> Step[list[Any]]:
         if not requests_of:
             break
         answers, answer = {}, None  # what was read before need not be in memory beside what is read now
-        got = yield [request for requests in requests_of.values() for request in requests]
-        start = 0
-        for step, requests in requests_of.items():
-            answers[step] = got[start : start + len(requests)]
-            start += len(requests)
+        got = iter((yield [request for requests in requests_of.values() for request in requests]))
+        answers = {step: list(islice(got, len(requests))) for step, requests in requests_of.items()}
         del got
     return [results[step] for step in steps]

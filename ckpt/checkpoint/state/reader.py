@@ -12,16 +12,16 @@ from ckpt.checkpoint.checkpoint import Log, logs_show_state
 from ckpt.checkpoint.state import folders
 from ckpt.checkpoint.state.chains import Context, context_of
 from ckpt.checkpoint.state.damages import count_every_byte, find_damages, find_usable_names, judge_read_files
-from ckpt.checkpoint.state.descriptions import Description, describe, list_described_by
-from ckpt.checkpoint.state.file_ends import NOTHING, Verified
+from ckpt.checkpoint.state.descriptions import Description, describe
 from ckpt.checkpoint.state.load import CollectedState, load_stores
 from ckpt.checkpoint.state.loaded_files import Allowance, check_descriptions
 from ckpt.checkpoint.state.ranges import Ranges, intersect, ranges_of, shift_ranges
-from ckpt.checkpoint.state.read_steps import Step, keep_answers, run_together
+from ckpt.checkpoint.state.read_steps import Step, run_together
 from ckpt.checkpoint.state.space import count_unneeded, measure_growth, read_oldest_zips
 from ckpt.formats.operators import OperatorName
 from ckpt.formats.schemas import DEFAULT_COLUMN_FAMILY
 from ckpt.formats.statefiles import DEFAULT_STORE, JOIN_STORES, LZ4
+from ckpt.formats.types import fields_of, named_fields
 from ckpt.storage.base import Listing
 
 MOST_TAILS = 20_000  # how many file ends are read at most: well beyond what a query of a thousand partitions needs
@@ -43,35 +43,33 @@ def read_state(
     commits: Log[model.CommitLog],
     uri: str,
     most_tails: int = MOST_TAILS,
-    fully_read: Verified = NOTHING,
+    allowance: Allowance | None = None,
     *,
     whole_files: bool = False,
-    allowance: Allowance | None = None,
 ) -> Step[model.StateInventory | None]:
     """Take stock of ``state/``; None if the checkpoint has none and its logs do not show that it had.
 
     Of ``offsets`` the latest entry is used, of ``commits`` the one before the version that the next start loads;
     ``uri`` is the checkpoint's current location. At most ``most_tails`` files of the version are read besides their
-    names and sizes, the newest of each partition first. ``fully_read`` is what
-    is known of files that were read to the last byte; without any, files of the version are read completely as far as
-    the ``allowance`` goes, which has what was found. ``whole_files`` says that the storage has no files in part
-    (``file_ends.written_there``).
+    names and sizes, the newest of each partition first. Files of the version are read completely as far as the
+    ``allowance`` goes, by default none; it has what was found, before and now. ``whole_files`` says that the storage
+    has no files in part (``file_ends.written_there``).
     """
     context = context_of(offsets, commits)
     if not listing.has_folder(folders.STATE) and not logs_show_state(offsets, commits):
         return None
     operators = folders.find_operators(listing, context.provider)
-    stores = (store for operator in operators for store in operator.list_stores())
+    stores = folders.find_store_partitions(listing, context.provider)
     targets = {store: target for store in stores if (target := context.target(store)) is not None}
-    allowance, contents = allowance or Allowance(verified=fully_read), dict[str, bytes]()
+    allowance = allowance or Allowance()
+    deep = not allowance.bytes and bool(allowance.verified.files)
     codec = context.codec or LZ4
-    described, (loads, not_read), oldest = yield from run_together(
-        keep_answers(describe(listing, operators), contents),
-        load_stores(listing, targets, codec, most_tails, fully_read, whole_files=whole_files, allowance=allowance),
+    (described, contents), (loads, not_read), oldest = yield from run_together(
+        describe(listing, operators),
+        load_stores(listing, targets, codec, most_tails, allowance, whole_files=whole_files),
         read_oldest_zips(targets, most_tails // _TAILS_FOR_EACH_ZIP),
     )
-    yield from check_descriptions(listing, list_described_by(listing, operators), contents, allowance)
-    deep = bool(fully_read.files)
+    yield from check_descriptions(listing, contents, allowance)
     return _assemble(
         CollectedState(
             listing,
@@ -81,7 +79,7 @@ def read_state(
             {load.place: load for load in loads},
             oldest,
             uri,
-            fully_read if deep else allowance.verified,
+            allowance.verified,
             deep,
             not_read,
         )
@@ -90,7 +88,7 @@ def read_state(
 
 def _assemble(collected: CollectedState) -> model.StateInventory:
     context = collected.context
-    stores = [store for folder in collected.folders for store in folder.list_stores()]
+    stores = folders.find_store_partitions(collected.listing, context.provider)
     format_2 = context.unique_ids or sum(store.names.in_format_2 for store in stores) * 2 > len(stores)
     operators = tuple(_make_operator(collected, folder) for folder in collected.folders)
     recorded = ((operator.id, path) for operator in operators for path in operator.schema_paths)
@@ -178,11 +176,10 @@ def _keeps_one_partition(description: Description) -> bool:
 
 def _has_no_key(schema: model.Json) -> bool:
     """Tell whether a key schema has no fields, only the null of a limit, or only the start of a session window."""
-    fields = schema.get("fields") if isinstance(schema, dict) else None
-    if not isinstance(fields, list):
-        return False
-    kinds = [(field.get("name"), field.get("type")) for field in fields if isinstance(field, dict)]
-    return not kinds or kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
+    kinds = list(named_fields(schema))
+    if not kinds:
+        return fields_of(schema) is not None
+    return kinds[0][1] in ("void", "null") or kinds == [("sessionStartTime", "timestamp")]
 
 
 def _make_store(

@@ -29,8 +29,7 @@ def whole(kind: pa.DataType, values: np.ndarray) -> pa.Array:
 
 def booleans(values: np.ndarray, nulls: np.ndarray) -> pa.Array:
     """An array of booleans."""
-    buffers = [validity(nulls), pa.py_buffer(np.packbits(values, bitorder="little"))]
-    return pa.Array.from_buffers(pa.bool_(), len(nulls), buffers, int(nulls.sum()))
+    return fixed(pa.bool_(), np.packbits(values, bitorder="little"), nulls)
 
 
 def texts(

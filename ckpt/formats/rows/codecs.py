@@ -40,7 +40,7 @@ def decompress(file: Iterator[bytes], codec: str, most: int = MOST_BYTES) -> byt
                     spark=WITH_SPARK,
                 )
             pieces.append(piece)
-    except (compression.BadBlock, compression.Corrupt, pa.ArrowInvalid, OSError) as error:
+    except (compression.Corrupt, pa.ArrowInvalid, OSError) as error:
         raise Undecodable(f"it cannot be decompressed with {codec}: {error}") from None
     return b"".join(pieces)
 
@@ -52,7 +52,7 @@ def compress(data: bytes, codec: str = LZ4) -> bytes:
     """
     match codec:
         case "lz4":
-            return b"".join(_lz4_blocks(data)) + compression.END
+            return b"".join(_lz4_blocks(data)) + compression.END_MARK
         case "zstd":
             return bytes(pa.Codec("zstd").compress(data, asbytes=True))
         case "snappy":

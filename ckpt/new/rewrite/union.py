@@ -271,7 +271,7 @@ def _join_offsets(
     late = min(each.watermark_ms for each in metadata)
     return replace(
         newest[0],
-        metadata=replace(metadata[0], watermark_ms=late, timestamp_ms=max(times), providers={}, text=None),
+        metadata=replace(metadata[0], watermark_ms=late, timestamp_ms=max(times), text=None),
         sources=tuple(lines),
     )
 

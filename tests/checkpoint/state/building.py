@@ -11,8 +11,8 @@ from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, Log
 from ckpt.checkpoint.state.read_steps import run
 from ckpt.checkpoint.state.reader import read_state
 from ckpt.errors import NotFound, StorageError
+from ckpt.formats.compression import END_MARK
 from ckpt.formats.names import sort_batch_names
-from ckpt.formats.statefiles import END_MARK
 from ckpt.model import CommitLog, OffsetLog, OffsetMetadata, StateInventory
 from ckpt.storage.base import FileInfo, Listing, ReadRequest
 
@@ -45,12 +45,12 @@ def changelog_v4(lineage: Iterable[tuple[int, str]]) -> bytes:
 
 
 def rocksdb_zip(ssts: Mapping[str, int], keys: int | None = 7, compressed: bool = True) -> bytes:
-    """A snapshot: OPTIONS, CURRENT and, last, metadata; sizes follow the entries, as Java writes them."""
+    """A snapshot: OPTIONS, CURRENT and, last, metadata; sizes follow compressed entries, as Java writes them."""
     files = [{"localFileName": name[:6], "dfsSstFileName": name, "sizeBytes": size} for name, size in ssts.items()]
     metadata: dict[str, Any] = {"sstFiles": files, "columnFamilyMapping": {"counts": 1}, "maxColumnFamilyId": 1}
     if keys is not None:
         metadata["numKeys"] = keys
-    target = _Unseekable()
+    target = _Unseekable() if compressed else io.BytesIO()
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(target, "w", method) as archive:
         archive.writestr("OPTIONS-000007", b"option=1\n" * 400)

@@ -3,6 +3,7 @@
 import struct
 from pathlib import Path
 
+import google_crc32c
 import pytest
 import xxhash
 
@@ -12,9 +13,8 @@ from ckpt.formats import compression
 from ckpt.formats.blockstream import Pieces
 from ckpt.formats.changelog import leads_to_end
 from ckpt.formats.compression import Corrupt
-from ckpt.formats.sidecars import crc32c
 from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
-from ckpt.formats.statefiles import Ending, judge_stream
+from ckpt.formats.statefiles import judge_stream
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.storage import open_storage
 from tests.state.verify.damage import state_files
@@ -23,7 +23,7 @@ _MASK = 0xFFFFFFFF
 
 
 def _masked_crc32c(block: bytes) -> int:
-    found = crc32c(block)
+    found = int(google_crc32c.value(block))
     return (found >> 15 | found << 17) + 0xA282EAD8 & _MASK
 
 
@@ -99,13 +99,13 @@ def test_records_lead_to_their_end(data: bytes, leads: bool) -> None:
 @pytest.mark.parametrize(
     ("data", "at", "ending"),
     [
-        (RECORD + END, -21, Ending.ODD_END),
-        (RECORD + END, -1, Ending.WHOLE),
-        (END, -21, Ending.CUT),
-        (RECORD, -21, Ending.CUT),
+        (RECORD + END, -21, DamageKind.ODD_END),
+        (RECORD + END, -1, DamageKind.ODD_END),
+        (END, -21, DamageKind.TRUNCATED),
+        (RECORD, -21, DamageKind.TRUNCATED),
     ],
 )
-def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: Ending) -> None:
+def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: DamageKind) -> None:
     """As Spark did: cases `flipped-end-of-` of the oracle."""
     content = bytearray(compression.store_block(data))
     content[at] ^= 4
