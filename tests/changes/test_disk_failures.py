@@ -225,13 +225,11 @@ def as_nobody(action: Callable[[], Receipt]) -> str:
 
 
 @pytest.fixture
-def open_place(tmp_path: Path) -> Path:
-    """A folder that everybody can reach and write to."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == Path(tempfile.gettempdir()):
-            break
-        folder.chmod(0o777)
-    return tmp_path
+def open_place() -> Iterator[Path]:
+    """A folder that everybody can reach and write to; those above `tmp_path` are for this user alone."""
+    with tempfile.TemporaryDirectory(prefix="ckpt-open-") as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
 
 
 @as_root
