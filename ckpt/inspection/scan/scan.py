@@ -215,8 +215,8 @@ def scan_all(
     folder = os.getcwd() if resume is not None and relative else None
     stores = (name for name in sorted(storage_options) if any(part in name for part in _NAME_A_STORE))
     store = tuple(mask_secrets(f"{name}={storage_options[name]}") for name in stores)
-    asked = folder, store, depth, all_versions, brokers, since, str(how)
-    request = ScanRequest(__version__, uris, *asked, began_ms=read_clock_ms())
+    limits = folder, store, depth, all_versions, brokers, since, str(how)
+    request = ScanRequest(__version__, uris, *limits, began_ms=read_clock_ms())
     how = how._replace(storage_options=dict(storage_options), kafka_options=source_options and dict(source_options))
     with keep_unfinished(None if resume is None else fspath(resume), request) as unfinished:
         return _scan(how, jobs or os.cpu_count() or 1, watcher, unfinished)
