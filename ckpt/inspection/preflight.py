@@ -271,13 +271,18 @@ def _list_unseen(
             "waits for rows writes nothing"
         )
     if checkpoint.offsets.latest is None and not start.must_exist:
-        unasked = "whether this query has run before: if no batch is planned, {must_exist} holds the start"
-        yield words(unasked, must_exist=Option("must_exist"))
+        yield words(
+            "whether this query has run before: if no batch is planned, {must_exist} holds the start",
+            must_exist=Option("must_exist"),
+        )
     if checkpoint.offsets.latest is None and live is not None:
         yield "current offsets of the sources: no batch is planned, so no file shows what the query reads"
     if state is not None and state.not_read:
-        unread = "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)"
-        yield words(unread, bytes=size(state.not_read.bytes), verify=verify)
+        yield words(
+            "damage in the middle of state files: {bytes} that the start loads were not read ({verify} reads them)",
+            bytes=size(state.not_read.bytes),
+            verify=verify,
+        )
     elif state is not None and state.every_byte is None:
         yield words("rows of the state: they were not decoded ({verify} does that)", verify=verify)
     if start.query is not None and start.query.operators:

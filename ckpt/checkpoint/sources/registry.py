@@ -68,6 +68,11 @@ class SourceView:
         """The topics that the offset names."""
         return self.kind.find_topics(self.record)
 
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """Options that a reader needs besides where it begins; empty are those that the offset does not say."""
+        return self.kind.list_reader_options(self.record)
+
     def start_after(self, facts: StartFacts) -> ReaderStart:
         """Say how a new query begins with the source so that it reads on exactly after the offset."""
         if not self.well_formed:

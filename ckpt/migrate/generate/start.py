@@ -118,8 +118,7 @@ def _declare_source(start: SourceStart, beside: Callable[[str], str]) -> Iterato
         for line in wrap(plain(condition), 84, initial_indent="- ", subsequent_indent="  ", break_long_words=False):
             yield f"# {line}"
     yield from (f'SOURCE_{index}_{name} = "{known}"{comment}' for name, known, comment in _list_constants(start))
-    reader = start.view.kind.list_reader_options(start.view.record)
-    options = [f"{literal(key)}: {literal(value)}" for key, value in reader.items()]
+    options = [f"{literal(key)}: {literal(value)}" for key, value in start.view.reader_options.items()]
     if options:
         yield from explode(f"SOURCE_{index}_OPTIONS: dict[str, str] = {{", options, "}", 0)
     else:
