@@ -74,9 +74,8 @@ def _write_new(query: QueryDescription, wanted: EvolveOptions, uri: str, new: Ne
                 made = stack.enter_context(placing.make_attempt())
             checkpoint = plan.inspection.checkpoint
             if plan.state.makes_files:
-                from ckpt.new.rewrite.state import (
-                    make_evolved_state,
-                )  # not at the top: no other plan needs its libraries
+                # not at the top: no other plan needs its libraries
+                from ckpt.new.rewrite.state import make_evolved_state
 
                 plan = plan.add_made(make_evolved_state(checkpoint, plan.state, made, own, new))
             view = view_changed(storage, checkpoint.listing, plan.steps, made=made.storage, copied=True)

@@ -225,7 +225,9 @@ class Frames:
 
 def table_of(frame: Any) -> pa.Table:
     """A frame as an Arrow table: of Arrow, of pandas, or of Spark. Raises UsageError for anything else."""
-    if isinstance(frame, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all()  # what fails in it is raised as it is, which ``pa.table`` hides in an error of Arrow
+    if isinstance(frame, pa.Table | pa.RecordBatch):
         return pa.table(frame)
     if hasattr(frame, "toArrow"):  # of Spark 4
         return frame.toArrow()

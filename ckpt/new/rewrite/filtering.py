@@ -207,7 +207,10 @@ class Dropping:
         """True if any key can be one of the operator."""
         return bool(self.values)
 
-    of_keys = applies  # keys are left out, with everything that is kept for them
+    @property
+    def of_keys(self) -> bool:
+        """True where keys are left out, with everything that is kept for them."""
+        return self.applies
 
     def find_left_out(self, rows: Sized, key: Sequence[Column], partition: int) -> np.ndarray:
         """Tell of each row whether it is left out, as a boolean array of numpy; ``key`` is the grouping key."""

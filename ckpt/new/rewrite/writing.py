@@ -69,18 +69,10 @@ class SmallFiles:
         if folder == OFFSETS:
             recorded = list_settings(self.rewrite.new)
             recorded.pop(settings.CHECKPOINT_FORMAT)  # which is the session's
-            log = parse_offset_log(path, data)
-            if isinstance(log, Unreadable) or log.metadata is None:
-                raise CannotRewrite(f"{path} records no settings, as Spark has done since 2.2")
-            return format_offset_log(record_settings(log, recorded))
+            return _change_settings(path, data, recorded)
         if folder == COMMITS:
-            commit = parse_commit_log(path, data)
-            if isinstance(commit, Unreadable):
-                raise CannotRewrite(f"{path} is not the JSON that Spark writes")
-            own = self.ids if int(name) == self.rewrite.batch else {}
-            ids = {operator: tuple(map(tuple, partitions)) for operator, partitions in own.items()}
-            version = max(commit.version, 2) if self.ids else 1 if commit.version == 2 else commit.version
-            return format_commit_log(replace(commit, version=version, state_unique_ids=ids if self.ids else None))
+            ids = self.ids if int(name) == self.rewrite.batch else {}
+            return _change_state_ids(path, data, ids if self.ids else None)
         if "_metadata" in folder and name != "schema":
             return _change_partitions(path, data, self.rewrite.new.partitions)
         if path == METADATA and self.rewrite.new_id:
@@ -123,6 +115,31 @@ class SmallFiles:
             for operator, store in self.chosen.checkpoint.stores()
             if (operator.id, store.name) in stated
         }
+
+
+def _change_settings(path: str, data: bytes, recorded: Mapping[str, str]) -> bytes:
+    """A file of the offset log (``OffsetSeqLog``) with other recorded settings."""
+    log = parse_offset_log(path, data)
+    if isinstance(log, Unreadable):
+        raise CannotRewrite(f"{path} cannot be read: {log.reason}")
+    if log.metadata is None or not log.metadata.conf:
+        raise CannotRewrite(f"{path} records no settings, as Spark has done since 2.2")
+    return format_offset_log(record_settings(log, recorded))
+
+
+def _change_state_ids(path: str, data: bytes, ids: Mapping[int, Sequence[Sequence[str]]] | None) -> bytes:
+    """A file of the commit log (``CommitLog``) that names these state files: [partition][store] of each operator.
+
+    None: state store checkpoint format 1, which names none; version 2 is then of no use, and 3 names sinks.
+    """
+    commit = parse_commit_log(path, data)
+    if isinstance(commit, Unreadable):
+        raise CannotRewrite(f"{path} cannot be read: {commit.reason}")
+    if ids is None:
+        version = 1 if commit.version == 2 else commit.version
+        return format_commit_log(replace(commit, version=version, state_unique_ids=None))
+    names = {operator: tuple(map(tuple, partitions)) for operator, partitions in ids.items()}
+    return format_commit_log(replace(commit, version=max(commit.version, 2), state_unique_ids=names))
 
 
 def _change_partitions(path: str, data: bytes, partitions: int) -> bytes:

@@ -388,6 +388,16 @@ def test_a_frame_is_one_of_arrow_pandas_or_spark(tmp_path: Path) -> None:
         ckpt.write_state({"operator 0": [1]}, str(tmp_path / "new"), like=str(AGGREGATION))
 
 
+def test_damage_that_a_reader_meets_is_said_as_everywhere(copy_of: CopyOf, tmp_path: Path) -> None:
+    """``ckpt.read_state_batches`` reads while its rows are written."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    rows = ckpt.read_state_batches(checkpoint)
+    for delta in (checkpoint / "state/0/1").glob("*.delta"):
+        delta.write_bytes(delta.read_bytes()[:-20] + b"\xff" * 20)
+    with pytest.raises(CkptError, match=r"state/0/1/\d+\.delta"):
+        ckpt.write_state({"operator 0": rows}, tmp_path / "new", like=AGGREGATION)
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_without_a_zone_are_in_utc(unit: str, tmp_path: Path) -> None:
     """As pandas and DuckDB write what an export has; a time finer than Spark's is refused by its row."""

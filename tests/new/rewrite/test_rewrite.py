@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import ckpt
-from ckpt.errors import StorageError, Undecodable
+from ckpt.errors import CkptError, StorageError, Undecodable
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.rewrite.continuing import state
@@ -275,6 +275,16 @@ def test_what_is_not_written_is_refused_by_name(
     run = ckpt("rewrite", SAMPLES / sample, tmp_path / "new", *words)
     assert (run.exit_code, told in " ".join(run.stdout.split())) == (3, True)
     assert not (tmp_path / "new").exists()
+
+
+def test_offsets_without_settings_are_refused(copy_of: CopyOf, tmp_path: Path) -> None:
+    """Those of the newest batch decide a start; those of the batch before are written as well."""
+    checkpoint = copy_of("aggregation-hdfs-4.2")
+    head, metadata, *sources = (checkpoint / "offsets/8").read_text().split("\n")
+    metadata = json.dumps({**json.loads(metadata), "conf": None})
+    (checkpoint / "offsets/8").write_text("\n".join([head, metadata, *sources]))
+    with pytest.raises(CkptError, match="offsets/8 records no settings"):
+        ckpt.rewrite(checkpoint, tmp_path / "new", partitions=3)
 
 
 @pytest.mark.parametrize("place", [".", "inside"])
