@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def evolve(
     checkpoint: Location,
-    new: str | None = None,
+    new: Location | None = None,
     *,
     to: "DataFrame | QueryDescription | str | None" = None,
     storage_options: Mapping[str, str] | None = None,
@@ -105,7 +105,8 @@ def evolve(
     if new is not None:
         making: Rewriting = {"plan": plan, "jobs": jobs, "engine": engine, "watcher": how.get("watcher")}
         making |= {"to_storage_options": to_storage_options}
-        into = NewCheckpoint(uri=new, old=fspath(checkpoint), options=storage_options or {}, new_id=new_id, **making)
+        uri, old_uri = fspath(new), fspath(checkpoint)
+        into = NewCheckpoint(uri=uri, old=old_uri, options=storage_options or {}, new_id=new_id, **making)
     evolved, receipt = evolve_checkpoint(described, checkpoint, into, wanted, storage_options, **how)
     return ChangeResult(replace(evolved, query_file=name_file(to)), receipt)
 

@@ -7,6 +7,7 @@ in one step) not there, so that ``undo`` restores the checkpoint from the backup
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from os import fspath
 from typing import Generic, NamedTuple, TypedDict, Unpack
 
 from ckpt.advice import Option, Words, call, join, words
@@ -32,7 +33,7 @@ from ckpt.checkpoint.reader import NotACheckpoint, read_checkpoint
 from ckpt.errors import CkptError, DiskFull, NotFound, StorageError, must_choose_reading, one_line
 from ckpt.inspection.activity import Refused, must_be_quiet, must_be_seconds
 from ckpt.inspection.inspection import Inspection, inspect
-from ckpt.model import Json
+from ckpt.model import Json, Location
 from ckpt.storage import Listing, Root, Storage, open_storage
 from ckpt.storage.writer import Attributes, Writer
 from ckpt.values import Value, show_document, show_html, show_text
@@ -281,8 +282,8 @@ class ApplyOptions(TypedDict, total=False):
     """Options of a run; without ``apply`` or ``undo`` a change is only planned."""
 
     apply: bool  # perform it
-    backup: str | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
-    undo: str | None  # the backup folder of an earlier change: undo that change instead
+    backup: Location | None  # a folder that does not exist yet; by default ``<checkpoint>.ckpt-backup-<UTC time>``
+    undo: Location | None  # the backup folder of an earlier change: undo that change instead
     grace: float  # how many seconds old the youngest file must be before anything is changed; by default 30
     names_only: bool  # read no state, and plan by names, sizes and the ends of files
     deep: bool  # plan, and check what was done, by every byte of the state, as ``state_verify`` reads it
@@ -310,9 +311,9 @@ def run_change(
     known = ApplyOptions.__annotations__
     for name in how.keys() - known.keys():
         raise TypeError(f"unexpected keyword argument {name!r}: a change takes {', '.join(known)}")
-    options, grace, back = storage_options or {}, how.get("grace", 30.0), how.get("undo")
+    options, grace = storage_options or {}, how.get("grace", 30.0)
     must_be_seconds(grace)
-    kept_at = how.get("backup")
+    kept_at, back = (None if place is None else fspath(place) for place in (how.get("backup"), how.get("undo")))
     if kept_at is not None:
         must_keep(kept_at, uri)
     storage = open_storage(uri, options)

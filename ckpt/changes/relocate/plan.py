@@ -176,7 +176,7 @@ def relocate(
     checkpoint: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
-    to: str | None = None,
+    to: Location | None = None,
     **how: Unpack[ApplyOptions],
 ) -> ChangeResult[RelocationPlan]:
     """Do what ``ckpt relocate`` does; return the plan and its receipt. Without ``apply`` or ``undo`` it only plans.
@@ -195,9 +195,10 @@ def relocate(
     >>> plan.needed, plan.to, receipt.applied
     (True, 's3a://bucket/moved', False)
     """
+    named = None if to is None else fspath(to)
 
     def plan(storage: Storage) -> RelocationPlan:
-        return replace(plan_relocation(storage, to), named=to)
+        return replace(plan_relocation(storage, named), named=named)
 
     return run_change(RelocationPlan, plan, fspath(checkpoint), storage_options, **how)
 

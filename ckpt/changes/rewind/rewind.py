@@ -55,7 +55,7 @@ def rewind(
     restore_sink: bool = False,
     replay: Replayed | str = Replayed.SAME,
     sink: str | None = None,
-    from_: str | None = None,
+    from_: Location | None = None,
     sources: bool = False,
     source_options: Mapping[int, Mapping[str, str]] | None = None,
     **how: Unpack[ApplyOptions],
@@ -102,7 +102,7 @@ def rewind(
             planned = plan_with_table(storage, sink, str(to_sink_version), replayed, of_sink, restore=restore_sink)
         else:
             if from_ is not None and isinstance(to_batch, datetime):
-                points = open_storage(from_, choose_options(from_, options, uri))
+                points = open_storage(fspath(from_), choose_options(fspath(from_), options, uri))
                 planned = plan_from_points(storage, points, to_batch, replayed)
             else:
                 planned = plan_rewind(storage, to_batch, replayed)
@@ -128,7 +128,7 @@ def rewind(
 
 
 def _check_target(
-    to_batch: BatchOrTime | None, version: object, sink: str | None, folder: str | None, *, restore_sink: bool
+    to_batch: BatchOrTime | None, version: object, sink: str | None, folder: Location | None, *, restore_sink: bool
 ) -> None:
     """Refuse options that do not go together. Raises UsageError."""
     if restore_sink and version is None:

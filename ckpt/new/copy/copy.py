@@ -71,7 +71,7 @@ class CheckpointCopy(Value):
 
 def copy(
     checkpoint: Location,
-    new: str,
+    new: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
     to_storage_options: Mapping[str, str] | None = None,
@@ -80,7 +80,7 @@ def copy(
     plan: bool = False,
     deep: bool = False,
     sink: str | None = None,
-    since: str | None = None,
+    since: Location | None = None,
     keep: str | None = None,
     watcher: Watcher | None = None,
 ) -> CheckpointCopy:
@@ -115,7 +115,7 @@ def copy(
     >>> copied.batch, copied.new_id, copied.inspection.sound
     (9, False, True)
     """
-    uri = fspath(checkpoint)
+    uri, new = fspath(checkpoint), fspath(new)
     check_apart(uri, new)
     options = storage_options or {}
     kind = find_kind(sink, uri, options)
@@ -133,7 +133,7 @@ def copy(
         folder, missing = find_first_version(new, request.own_options)
         placing, request = open_new(folder, request.own_options, missing), replace(request, uri=folder)
         if since is not None:
-            older = open_storage(since, choose_options(since, request.own_options, new))
+            older = open_storage(fspath(since), choose_options(fspath(since), request.own_options, new))
             placing.since = older, older.list_tree()
         attempted = partial(copy_selected, storage, placing, request, batch)
     else:

@@ -26,8 +26,8 @@ from ckpt.state.reading.reading import ChosenState
 
 
 def import_state(
-    export: str,
-    new: str,
+    export: Location,
+    new: Location,
     *,
     like: Location,
     storage_options: Mapping[str, str] | None = None,
@@ -78,6 +78,7 @@ def import_state(
     >>> made.batch, made.new.provider.value, len(made.changed)
     (9, 'rocksdb', 1)
     """
+    export, new = fspath(export), fspath(new)
     check_apart(export, new)
     source = open_export(export, choose_options(export, storage_options or {}))
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}
@@ -89,7 +90,7 @@ def import_state(
 
 def write_state(
     frames: Mapping[str, object],
-    new: str,
+    new: Location,
     *,
     like: Location,
     storage_options: Mapping[str, str] | None = None,
@@ -129,7 +130,7 @@ def write_state(
     source = Frames(frames if engine is not None else {label: table_of(frame) for label, frame in frames.items()})
     how: Rewriting = {"provider": provider, "partitions": partitions, "format_version": format_version}
     how |= {"engine": engine, "to_storage_options": to_storage_options}
-    wanted = NewCheckpoint(uri=new, old=fspath(like), options=storage_options or {}, new_id=new_id, **how)
+    wanted = NewCheckpoint(uri=fspath(new), old=fspath(like), options=storage_options or {}, new_id=new_id, **how)
     return _write(source, wanted.old, wanted)
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from os import fspath
+from os import PathLike, fspath
 from typing import Unpack
 
 from ckpt.advice import words
@@ -29,7 +29,7 @@ from ckpt.state.native.store_files import layout_of
 
 def rewrite(
     checkpoint: Location,
-    new: str,
+    new: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
     to_storage_options: Mapping[str, str] | None = None,
@@ -100,14 +100,20 @@ def rewrite(
     how |= {"accept_loss": accept_loss, "accept_fewer_versions": accept_fewer_versions}
     how |= {"jobs": jobs, "engine": engine, "watcher": watcher}
     wanted = NewCheckpoint(
-        uri=new, old=fspath(checkpoint), options=storage_options or {}, keys=keys, where=where, new_id=new_id, **how
+        uri=fspath(new),
+        old=fspath(checkpoint),
+        options=storage_options or {},
+        keys=keys,
+        where=where,
+        new_id=new_id,
+        **how,
     )
     return _write([(wanted, plan_rewrite(wanted.old, wanted, schema=schema, salvage=salvage))])[0]
 
 
 def merge(
     checkpoints: Sequence[Location],
-    new: str,
+    new: Location,
     *,
     storage_options: Mapping[str, str] | None = None,
     drop_keys: str | Iterable[Key] = (),
@@ -139,20 +145,20 @@ def merge(
     Traceback (most recent call last):
     ckpt.errors.UsageError: name two or more checkpoints to merge
     """
-    old = [fspath(each) for each in checkpoints]
-    if isinstance(checkpoints, str) or len(old) < 2:
+    old = [fspath(each) for each in checkpoints] if not isinstance(checkpoints, str | PathLike) else []
+    if len(old) < 2:
         raise UsageError("name two or more checkpoints to merge")
     keys = _list_keys(drop_keys, where)
     query = read_query(expect)
     wanted = NewCheckpoint(
-        uri=new, old=old[0], options=storage_options or {}, keys=keys, where=where, new_id=True, **how
+        uri=fspath(new), old=old[0], options=storage_options or {}, keys=keys, where=where, new_id=True, **how
     )
     return _write([(wanted, plan_merge(old, wanted, query, combine=combine))])[0]
 
 
 def split(
     checkpoint: Location,
-    new: Sequence[str],
+    new: Sequence[Location],
     *,
     where: Sequence[str],
     storage_options: Mapping[str, str] | None = None,
@@ -178,16 +184,17 @@ def split(
     >>> [[unit.rows for unit in part.units] for part in made.parts]
     [[3], [4]]
     """
-    if isinstance(new, str) or len(new) < 2:
+    if isinstance(new, str | PathLike) or len(new) < 2:
         raise UsageError("name two or more new checkpoints")
     if len(where) != len(new):
         raise UsageError.of("{--where}: name one condition for each new checkpoint")
-    for uri, other in combinations(new, 2):
+    uris = [fspath(each) for each in new]
+    for uri, other in combinations(uris, 2):
         check_apart(uri, other)
     old, options = fspath(checkpoint), storage_options or {}
     into = [
         NewCheckpoint(uri=uri, old=old, options=options, where=own, new_id=True, **how)
-        for uri, own in zip(new, where, strict=True)
+        for uri, own in zip(uris, where, strict=True)
     ]
     made = _write([*zip(into, plan_split(old, into), strict=True)])
     return replace(made[0], parts=made)

@@ -111,7 +111,9 @@ def ask(
             assert point is not None
             while datetime.now(UTC) < point.time:  # of two points at one time the newer one is chosen
                 time.sleep(0.05)
-        wait_for(query.checkpoint, batches)
+        wait_for(
+            query.checkpoint, max(batches, newest(query.checkpoint) + 6)
+        )  # the point is beyond those that are kept
     finally:
         query.ask("stop")
     assert made.linked, "points share files"
