@@ -161,7 +161,7 @@ def read_zip(data: bytes) -> tuple[dict[str, bytes], int]:
 def _read_entries(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
     """Name and content of each entry, and where it ends. Raises Corrupt or ZipTooLarge."""
     at = unpacked = 0
-    while data[at : at + 4] == _LOCAL:
+    while data.startswith(_LOCAL, at):
         name, content, at = _read_entry(data, at, LARGEST_ZIP - unpacked)
         unpacked += len(content)
         yield name, content, at
@@ -170,6 +170,8 @@ def _read_entries(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
 def _read_entry(data: bytes, at: int, room: int) -> tuple[bytes, bytes, int]:
     """Name and content of the entry whose header is at ``at``, and where it ends. Raises Corrupt or ZipTooLarge."""
     entry = f"the entry at byte {at:,}"
+    if not data.startswith(_LOCAL, at):
+        raise Corrupt("its metadata entry is not where its central directory says")
     try:
         _, flags, method, _, checksum, packed, length, size, extra = struct.unpack_from("<HHHIIIIHH", data, at + 4)
         name, start = data[at + 30 : at + 30 + size], at + 30 + size + extra

@@ -78,7 +78,7 @@ def version_of(name: str) -> int | None:
     return None if parsed is None else parsed.version
 
 
-def judge_stream(data: bytes) -> DamageKind | None:
+def judge_stream(data: bytes, kind: StateFileKind) -> DamageKind | None:
     """Check a complete file by walking its blocks; for the few files whose tail is not the end marker.
 
     ODD_END: the end mark is incomplete or followed by more, but the last record is there. TRUNCATED: data is missing,
@@ -98,7 +98,8 @@ def judge_stream(data: bytes) -> DamageKind | None:
     rest = data[end:]
     last_record = data[:end].endswith((b"\xff\xff\xff\xff", b"\x00"))
     cut_mark = len(rest) < HEADER_LENGTH and END_MARK.startswith(rest)
-    if end and last_record and (cut_mark or (_is_damaged_mark(rest) and end > _ONLY_AN_END)):
+    damaged_mark = _is_damaged_mark(rest) and (kind is StateFileKind.DELTA or end > _ONLY_AN_END)
+    if end and last_record and (cut_mark or damaged_mark):
         return DamageKind.ODD_END
     return DamageKind.TRUNCATED
 

@@ -41,6 +41,14 @@ def test_an_entry_that_does_not_match_its_checksum_is_unreadable() -> None:
     assert damaged.fault is Fault.BAD_BINARY
 
 
+def test_an_entry_without_its_header_is_not_there() -> None:
+    """Java's ``ZipInputStream`` ends at such a header, so Spark finds no entry ``metadata``."""
+    header = ZIP.index(b"metadata") - 30
+    damaged = parse(ZIP[:header] + b"X" + ZIP[header + 1 :])
+    assert isinstance(damaged, Unreadable)
+    assert damaged.reason == "its metadata entry is not where its central directory says"
+
+
 def test_a_tail_is_enough_once_it_holds_the_entry() -> None:
     outcomes = [parse_zip_tail("1.zip", ZIP[-length:], len(ZIP)) for length in range(22, len(ZIP) + 1)]
 

@@ -52,38 +52,38 @@ def test_no_name_raises(name) -> None:
 def test_a_whole_stream_ends_with_its_mark() -> None:
     assert len(END_MARK) == 21
     assert (delta()).endswith(END_MARK)
-    assert judge_stream(delta()) is None
-    assert judge_stream(lz4_stream(b"first", b"last\xff\xff\xff\xff")) is None
+    assert judge_stream(delta(), StateFileKind.DELTA) is None
+    assert judge_stream(lz4_stream(b"first", b"last\xff\xff\xff\xff"), StateFileKind.DELTA) is None
 
 
 @given(st.integers(1, 21))
 def test_without_its_mark_all_data_is_there(cut) -> None:
-    assert judge_stream(delta()[:-cut]) is DamageKind.ODD_END
+    assert judge_stream(delta()[:-cut], StateFileKind.DELTA) is DamageKind.ODD_END
 
 
 @given(st.integers(22, len(delta())))
 def test_cut_further_data_is_missing(cut) -> None:
-    assert judge_stream(delta()[:-cut]) is DamageKind.TRUNCATED
+    assert judge_stream(delta()[:-cut], StateFileKind.DELTA) is DamageKind.TRUNCATED
 
 
 def test_cut_between_two_blocks_the_last_record_is_missing() -> None:
     whole = lz4_stream(b"first block", b"last block\xff\xff\xff\xff")
     first = block_ends(whole[: 21 + 11])[0]
     assert first == 32
-    assert judge_stream(whole[:first]) is DamageKind.TRUNCATED
+    assert judge_stream(whole[:first], StateFileKind.DELTA) is DamageKind.TRUNCATED
 
 
 def test_a_changelog_of_another_version_ends_with_a_zero_byte() -> None:
-    assert judge_stream(lz4_stream(java_utf("v2") + b"row\x00")[:-21]) is DamageKind.ODD_END
+    assert judge_stream(lz4_stream(java_utf("v2") + b"row\x00")[:-21], StateFileKind.CHANGELOG) is DamageKind.ODD_END
 
 
 def test_something_else_is_not_lz4() -> None:
-    assert judge_stream(b"\x28\xb5\x2f\xfd" * 20) is DamageKind.UNREADABLE
+    assert judge_stream(b"\x28\xb5\x2f\xfd" * 20, StateFileKind.DELTA) is DamageKind.UNREADABLE
 
 
-@given(st.binary(max_size=200), st.booleans())
-def test_no_bytes_raise(data, prefixed) -> None:
-    judge_stream(b"LZ4Block" + data if prefixed else data)
+@given(st.binary(max_size=200), st.booleans(), st.sampled_from([StateFileKind.DELTA, StateFileKind.CHANGELOG]))
+def test_no_bytes_raise(data, prefixed, kind) -> None:
+    judge_stream(b"LZ4Block" + data if prefixed else data, kind)
     parse_lineage(b"LZ4Block" + data if prefixed else data)
 
 

@@ -120,10 +120,12 @@ def verify(files: Iterable[StateFile], codec: str, fully_read: Verified = NOTHIN
         batch, suspicious = suspicious[:count], suspicious[count:]
         contents = yield [ReadRequest(file.path) for file in batch]
         for file, content in zip(batch, contents, strict=True):
-            of_zip = file.kind is StateFileKind.ZIP
             if not isinstance(content, bytes):
                 verdicts.unknown.add(file.path)
-            elif verdict := judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content):
+                continue
+            of_zip = file.kind is StateFileKind.ZIP
+            verdict = judge_zip(file.path, content, verdicts) if of_zip else _judge_stream(content, file.kind)
+            if verdict is not None:
                 verdicts.wrong[file.path] = verdict
         del contents, content
     return verdicts.with_all(fully_read)
@@ -174,13 +176,13 @@ def _judge_tail(file: StateFile, tail: Answer, verdicts: Verified) -> bool:
     return True
 
 
-def _judge_stream(content: bytes) -> Verdict | None:
+def _judge_stream(content: bytes, of: StateFileKind) -> Verdict | None:
     details = {
         DamageKind.ODD_END: "it does not end like a complete file, but all its data is there",
         DamageKind.TRUNCATED: f"it was truncated after {len(content)} bytes",
         DamageKind.UNREADABLE: "it does not start like a compressed Spark file",
     }
-    kind = judge_stream(content)
+    kind = judge_stream(content, of)
     return None if kind is None else Verdict(kind, details[kind])
 
 

@@ -265,16 +265,15 @@ def judge_ssts(
     listing: Listing, store: StorePartition, zip_name: str, verified: Verified
 ) -> Iterator[tuple[str, Verdict]]:
     """SST files that a zip names, if it was read, and that are missing, not as long as it says, or damaged."""
-    there = listing.in_folder(f"{store.folder}/{SSTS}")
-    for path, size in verified.list_ssts(f"{store.folder}/{zip_name}"):
-        name = path.rpartition("/")[2]
+    there, recorded = listing.in_folder(f"{store.folder}/{SSTS}"), verified.snapshots.get(f"{store.folder}/{zip_name}")
+    for name, size in recorded.ssts if recorded else ():
         info = there.get(name)
         if info is None:
             yield name, Verdict(DamageKind.MISSING_SST, f"{zip_name} names it, but it is missing")
         elif info.size != size:
             kind = DamageKind.EMPTY if info.size == 0 else DamageKind.TRUNCATED
             yield name, Verdict(kind, f"{info.size} bytes, but {zip_name} records {size}")
-        elif (verdict := verified.wrong.get(path)) is not None:
+        elif (verdict := verified.wrong.get(f"{store.folder}/{SSTS}/{name}")) is not None:
             yield name, verdict
 
 

@@ -64,30 +64,29 @@ def read_loaded(
         return
     by_kind = sorted(files, key=lambda file: (file.kind not in _ORDER, file.kind is not StateFileKind.ZIP, file.size))
     described = (describe_file(listing, file.path, file.kind, codec) for file in by_kind)
-    yield from _read(listing, described, {}, allowance, ends)
+    yield from _read(listing, described, allowance, ends=ends)
     zips = (file.path for file in by_kind if file.kind is StateFileKind.ZIP)
     ssts = {path: size for zip_ in zips for path, size in allowance.verified.list_ssts(zip_)}
     in_order = sorted(ssts, key=lambda path: (ssts[path], path))
-    yield from _read(
-        listing, (describe_file(listing, path, StateFileKind.SST, codec) for path in in_order), {}, allowance, ()
-    )
+    described = (describe_file(listing, path, StateFileKind.SST, codec) for path in in_order)
+    yield from _read(listing, described, allowance)
 
 
 def check_descriptions(listing: Listing, contents: Mapping[str, bytes], allowance: Allowance) -> Step[None]:
     """Compare schemas and operator metadata, which were read already, with the checksum files that Hadoop keeps."""
     described = (describe_file(listing, path, None, LZ4) for path in contents if allowance.local)
     files = (file for file in described if file and file.hidden_checksum)
-    yield from _read(listing, files, contents, allowance, contents)
+    yield from _read(listing, files, allowance, contents=contents, ends=contents)
 
 
 def _read(
     listing: Listing,
     files: Iterable[NeededFile | None],
-    contents: Mapping[str, bytes],
     allowance: Allowance,
-    ends: Collection[str],
+    contents: Mapping[str, bytes] = {},
+    ends: Collection[str] = (),
 ) -> Step[None]:
-    """Judge files; ``contents`` has what is read already."""
+    """Judge files; ``contents`` has what is read already, and ``ends`` are those whose ends are."""
     chosen = [file for file in files if file and allowance.take(file, end_is_read=file.path in ends)]
     chosen = [file for file in chosen if file.path not in allowance.verified.files]
     if not chosen:

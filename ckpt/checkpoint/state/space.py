@@ -6,7 +6,6 @@ anything may be needed, and state may go further back. The setting itself is rec
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
 
 from ckpt.checkpoint.checkpoint import COMMITS, OFFSETS, SOURCES, STATE
 from ckpt.checkpoint.state.chains import WantedVersion, chain_to
@@ -27,15 +26,21 @@ def count_unneeded(
     listing: Listing, stores: Iterable[StorePartition], oldest: int | None, snapshots: Mapping[str, RocksDBSnapshot]
 ) -> Unneeded:
     """Take stock of all stores; ``oldest`` is the oldest version that a start needs, ``snapshots`` are zips by path."""
-    bases = cache(lambda names: None if oldest is None else find_base(names, oldest))
-    old, loose = list[int | None](), list[int | None]()
+    old: int | None = 0
+    loose: int | None = 0
+    bases: dict[StoreNames, int | None] = {}
     for store in stores:
-        base = bases(store.names)
+        names = store.names
+        if names not in bases:
+            bases[names] = None if oldest is None else find_base(names, oldest)
+        base = bases[names]
         gone = list_below(store, base or 0)
-        alone = find_orphans(listing, store, gone, snapshots)
-        old.append(None if base is None else size_of(listing, (f"{store.folder}/{name}" for name in gone)))
-        loose.append(None if alone is None else size_of(listing, alone))
-    return Unneeded(*(None if None in sizes else sum(filter(None, sizes)) for sizes in (old, loose)))
+        if old is not None:
+            old = None if base is None else old + size_of(listing, (f"{store.folder}/{name}" for name in gone))
+        if loose is not None:
+            alone = find_orphans(listing, store, gone, snapshots)
+            loose = None if alone is None else loose + size_of(listing, alone)
+    return Unneeded(old, loose)
 
 
 def find_base(names: StoreNames, version: int) -> int | None:

@@ -193,6 +193,7 @@ def test_keys_are_counted_only_at_exactly_the_needed_version() -> None:
         ({"state/0/0/SSTs/000004-a.sst": None}, DamageKind.MISSING_SST, "SSTs/000004-a.sst"),
         ({"state/0/0/SSTs/000004-a.sst": bytes(99)}, DamageKind.TRUNCATED, "SSTs/000004-a.sst"),
         ({"state/0/0/SSTs/000004-a.sst": b""}, DamageKind.EMPTY, "SSTs/000004-a.sst"),
+        ({"state/0/0/4.zip": rocksdb_zip({"x/000004-a.sst": 100})}, DamageKind.MISSING_SST, "SSTs/x/000004-a.sst"),
         ({"state/0/0/4.zip": b""}, DamageKind.EMPTY, "4.zip"),
         ({"state/0/0/4.zip": b"garbage" * 9}, DamageKind.UNREADABLE, "4.zip"),
         ({"state/0/0/4.zip": rocksdb_zip({})[:200]}, DamageKind.TRUNCATED, "4.zip"),

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import ckpt
-from ckpt.errors import CkptError, StorageError, Undecodable
+from ckpt.errors import CkptError, StorageError, Undecodable, UsageError
 from tests.commands import contract
 from tests.conftest import Ckpt, CopyOf
 from tests.new.rewrite.continuing import state
@@ -275,6 +275,25 @@ def test_what_is_not_written_is_refused_by_name(
     run = ckpt("rewrite", SAMPLES / sample, tmp_path / "new", *words)
     assert (run.exit_code, told in " ".join(run.stdout.split())) == (3, True)
     assert not (tmp_path / "new").exists()
+
+
+def test_a_place_may_be_a_path(copy_of: CopyOf, tmp_path: Path) -> None:
+    checkpoint, parts = copy_of("aggregation-hdfs-4.2"), ("key_key < 3", "key_key >= 3")
+    rows = {"operator 0": ckpt.read_state_arrow(checkpoint)}
+    made: tuple[Any, ...] = (
+        ckpt.copy(checkpoint, tmp_path / "copied"),
+        ckpt.copy(checkpoint, tmp_path / "again", since=tmp_path / "copied"),
+        ckpt.rewrite(checkpoint, tmp_path / "rewritten", partitions=3),
+        *ckpt.split(checkpoint, [tmp_path / "low", tmp_path / "high"], where=parts).parts,
+        ckpt.write_state(rows, tmp_path / "written", like=checkpoint),
+    )
+    assert all(new.inspection.sound for new in made)
+    with pytest.raises(UsageError, match="name two or more"):
+        ckpt.merge(tmp_path / "low", tmp_path / "merged")  # type: ignore[arg-type]
+    assert ckpt.relocate(checkpoint, to=tmp_path / "moved").plan.to == f"file:{tmp_path}/moved"
+    accepted: dict[str, Any] = {"apply": True, "grace": 0, "accept_replay": True, "accept_skip": True}
+    assert ckpt.rewind(checkpoint, to_batch=8, backup=tmp_path / "backup", **accepted).receipt.applied
+    assert ckpt.rewind(checkpoint, undo=tmp_path / "backup", grace=0).receipt.undone
 
 
 def test_offsets_without_settings_are_refused(copy_of: CopyOf, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ckpt.formats.sst import FOOTER, UnknownTable, check_sst
 from ckpt.formats.statefiles import judge_stream
 from ckpt.model import DamageKind, StateFileKind
 from ckpt.storage import open_storage
+from ckpt.storage.held import HeldFiles
 from tests.state.verify.damage import state_files
 
 _MASK = 0xFFFFFFFF
@@ -96,20 +97,26 @@ def test_records_lead_to_their_end(data: bytes, leads: bool) -> None:
     assert leads_to_end(data) is leads
 
 
+@pytest.mark.parametrize("at", [*range(-21, -13), *range(-12, 0)])  # -13: the lower half of the token is of no account
 @pytest.mark.parametrize(
-    ("data", "at", "ending"),
+    ("data", "kind", "endings"),
     [
-        (RECORD + END, -21, DamageKind.ODD_END),
-        (RECORD + END, -1, DamageKind.ODD_END),
-        (END, -21, DamageKind.TRUNCATED),
-        (RECORD, -21, DamageKind.TRUNCATED),
+        (RECORD + END, StateFileKind.DELTA, [DamageKind.ODD_END] * 2),
+        (RECORD + END, StateFileKind.CHANGELOG, [DamageKind.ODD_END] * 2),
+        (END, StateFileKind.DELTA, [DamageKind.ODD_END] * 2),
+        (END, StateFileKind.CHANGELOG, [DamageKind.TRUNCATED, DamageKind.BAD_END]),
+        (RECORD, StateFileKind.DELTA, [DamageKind.TRUNCATED, DamageKind.UNREADABLE]),
     ],
 )
-def test_a_damaged_end_mark_is_no_missing_data(data: bytes, at: int, ending: DamageKind) -> None:
-    """As Spark did: cases `flipped-end-of-` of the oracle."""
+def test_a_damaged_end_mark_is_no_missing_data(
+    data: bytes, kind: StateFileKind, endings: list[DamageKind], at: int
+) -> None:
+    """As Spark did (cases `flipped-end-of-` of the oracle), whether ends or every byte are read."""
     content = bytearray(compression.store_block(data))
     content[at] ^= 4
-    assert judge_stream(bytes(content)) is ending
+    name, stored = f"a/1.{kind}", bytes(content)
+    damage = check_file(HeldFiles({name: stored}, local=True), NeededFile(name, kind, len(stored), "lz4", False, False))
+    assert [judge_stream(stored, kind), getattr(damage, "kind", None)] == endings
 
 
 @pytest.mark.parametrize(
