@@ -313,7 +313,7 @@ def run_change(
         raise TypeError(f"unexpected keyword argument {name!r}: a change takes {', '.join(known)}")
     options, grace = storage_options or {}, how.get("grace", 30.0)
     must_be_seconds(grace)
-    kept_at, back = (None if place is None else fspath(place) for place in (how.get("backup"), how.get("undo")))
+    kept_at, back = (None if at is None else fspath(at) for at in (how.get("backup"), how.get("undo")))
     if kept_at is not None:
         must_keep(kept_at, uri)
     storage = open_storage(uri, options)
