@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain
 
 from ckpt.advice.blanks import Blank, Known
 from ckpt.advice.calls import Call
@@ -67,7 +68,7 @@ class Instruction:
     def fill(self, known: Known) -> "Instruction":
         """Return it for one checkpoint."""
         named = (known.paths[:_MOST_PATHS] if path is Blank.PATH and known.paths else (path,) for path in self.paths)
-        return replace(self, paths=tuple(path for paths in named for path in paths), line=self.line.fill(known))
+        return replace(self, paths=tuple(chain.from_iterable(named)), line=self.line.fill(known))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class RatedFinding(Record):
     @property
     def remedy(self) -> str | None:
         """The advice as the sentences of a document."""
-        return None if self.advice is None else str(self.advice)
+        return None if (advice := self.advice) is None else str(advice)
 
 
 @dataclass(frozen=True, slots=True)
