@@ -104,7 +104,7 @@ def _source_file(fields: Mapping[str, Json]) -> SourceFile:
 
 
 def _sink_path(fields: Mapping[str, Json]) -> str:
-    """The path in an entry (Spark class ``SinkFileStatus``), of which Spark reads all fields."""
+    """The path in an entry (Spark class ``SinkFileStatus``); Spark reads all fields of the entry."""
     path = text_field(fields, "path")
     long_field(fields, "size")
     flag_field(fields, "isDir")

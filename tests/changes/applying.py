@@ -1,4 +1,4 @@
-"""What the tests of commands do again and again: look at a tree, apply a plan, take it back."""
+"""Records the files of a checkpoint, applies the plan of a command, and undoes it: steps that many tests share."""
 
 import shlex
 from pathlib import Path

@@ -118,7 +118,7 @@ def test_a_query_that_starts_between_the_plan_and_its_apply(change: str, changed
 @pytest.mark.parametrize("moment", ["offsets", "a file that no start looks at", "of an undo"])
 @pytest.mark.parametrize("change", EVERY)
 def test_a_query_that_writes_at_any_moment(change: str, moment: str, tmp_path: Path) -> None:
-    """It is noticed, and all but what they wrote is as it was before the change."""
+    """The change notices it; afterwards only the files of the query differ from those before the change."""
     first, plan = first_of(change, tmp_path)
     theirs = "commits/.9.tmp" if moment.startswith("a file") else next_batch(first)
     before, undoing, backup = facts(first), moment == "of an undo", tmp_path / "backup"

@@ -53,7 +53,7 @@ def test_sparks_own_checkpoints_are_judged_right(golden: str, ckpt: Ckpt) -> Non
     """Spark's tests restart from all of them, but for the two that were damaged or moved; of some, nobody knows."""
     result = ckpt("inspect", GOLDENS / golden, "-o", "json")
     document = result.json()
-    shown = {one["code"] for one in document["findings"] if one["severity"] != "note"}
+    shown = {finding["code"] for finding in document["findings"] if finding["severity"] != "note"}
 
     assert contract.disagreements(document) == []
     assert shown == GOLDEN_VERDICTS.get(golden, set())

@@ -75,9 +75,9 @@ def test_every_published_key_is_used() -> None:
 def test_every_published_key_of_a_command_is_used(
     command: str, asked: tuple[str, ...], elsewhere: tuple[str, ...], ckpt: Ckpt
 ) -> None:
-    words = [f"{command} sample_checkpoints/{sample} -o json".split() for sample in asked]
-    seen = {key for each in words for key in contract.keys_in(ckpt(*each).json())}
-    unused = contract.shapes(command).keys() - seen
+    lines = [f"{command} sample_checkpoints/{sample} -o json".split() for sample in asked]
+    used_keys = {key for line in lines for key in contract.keys_in(ckpt(*line).json())}
+    unused = contract.shapes(command).keys() - used_keys
     assert {key for key in unused if not key.startswith(("checkpoint.", *elsewhere))} == set()
 
 

@@ -14,7 +14,7 @@ import pytest
 from docs.generate.places import DOCS
 from docs.generate.site import break_names, link_names, site_html
 from tests.support.places import ROOT
-from tests.webpage.test_browser import BROWSER, looked_at
+from tests.webpage.test_browser import BROWSER, measure_in_browser
 
 WIDTHS = (390, 1280)
 MEASURE = """<script>onload = () => {
@@ -160,11 +160,11 @@ def measure(folder: Path, pages: list[str]) -> None:
         for page, width in shown
     )
     page = f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}"
-    found = looked_at(page, folder, dark=False)
-    assert sum(one["codes"] for one in found) > 1000
+    measured = measure_in_browser(page, folder, dark=False)
+    assert sum(one["codes"] for one in measured) > 1000
     ugly = [
         (page, width, one["width"], one["broken"])
-        for (page, width), one in zip(shown, found, strict=True)
+        for (page, width), one in zip(shown, measured, strict=True)
         if one["width"] > width or one["broken"]
     ]
     assert ugly == []

@@ -32,9 +32,9 @@ def test_every_sample_has_a_golden_answer_and_every_answer_a_sample() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_warnings_and_errors_are_those_that_the_damage_must_show(sample: str) -> None:
-    told, must = golden.recorded(sample), MUST_SHOW.get(sample, set())
-    assert {found["code"] for found in told["findings"] if found["severity"] != "note"} == must
-    assert told["exit_code"] == (1 if must else 0)
+    document, must = golden.recorded(sample), MUST_SHOW.get(sample, set())
+    assert {finding["code"] for finding in document["findings"] if finding["severity"] != "note"} == must
+    assert document["exit_code"] == (1 if must else 0)
 
 
 def test_every_damage_is_judged_by_hand() -> None:

@@ -1,7 +1,7 @@
 """Old query, stop, migration, generated query on real Spark, Kafka and Delta, against a query that nobody stopped.
 
-Every answer of the two queries together was held against the answers of the control: none missing, none twice. All are
-recorded: `python -m tests.support.spark.recording continuity`.
+The answers of the two queries together are those of the control: none is missing, none comes twice. All are recorded:
+`python -m tests.support.spark.recording continuity`.
 """
 
 from tests.migrate.continuity import split

@@ -45,10 +45,10 @@ def measured(page: str, folder: Path, *, dark: bool, fragment: str = "") -> list
     frames = "".join(
         f'<iframe src="page.html{fragment}" style="border:0;width:{width}px;height:900px"></iframe>' for width in WIDTHS
     )
-    return looked_at(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}", folder, dark=dark)
+    return measure_in_browser(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{MEASURE}", folder, dark=dark)
 
 
-def looked_at(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
+def measure_in_browser(page: str, folder: Path, *, dark: bool) -> list[dict[str, Any]]:
     """What the script of a page says of it in the browser."""
     wrapper = folder / "frames.html"
     wrapper.write_text(page)
@@ -132,6 +132,6 @@ def test_in_a_notebook_it_has_the_theme_and_fits_the_cell(dark: bool, tmp_path: 
     cells = "".join(
         f'<div {theme} style="width:{width}px">{part}</div>' for theme in (*NOTEBOOKS, "") for width in (350, 700, 950)
     )
-    found = looked_at(f"<!DOCTYPE html><meta charset=utf-8><body>{cells}{LOOK}", tmp_path, dark=dark)
+    found = measure_in_browser(f"<!DOCTYPE html><meta charset=utf-8><body>{cells}{LOOK}", tmp_path, dark=dark)
     assert [one["paper"] for one in found[::3]] == [*NOTEBOOKS.values(), DARK if dark else LIGHT]
     assert {(one["wide"], one["aside"]) for one in found} == {(0, 0)}

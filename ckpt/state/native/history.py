@@ -247,7 +247,7 @@ class _Walk:
         self.stores = {partition: _Followed(store_partition) for partition, store_partition in sorted(stores.items())}
 
     def states(self) -> Iterator[_Step]:
-        """The state after every committed batch of which it and the offsets can be read, oldest first."""
+        """The state after each committed batch, oldest first, if both it and the offsets of the batch can be read."""
         checkpoint = self.chosen.checkpoint
         batches = [batch for batch in checkpoint.commits.ids if checkpoint.offsets.readable(batch)]
         if batches[:1] == [0]:

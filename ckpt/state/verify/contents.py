@@ -49,7 +49,7 @@ _ONE_NULL = struct_of([("__dummy__", "void")])  # what a deduplication stores, w
 def check_contents(chosen: ChosenState, runner: Runner) -> tuple[tuple[FileDamage, ...], int, int]:
     """Find what is wrong with rows. Never raises for what is in them.
 
-    Also how many partitions there are of which all rows were decoded, as far as ckpt can, and how many in all.
+    Also the number of partitions whose rows were all decoded, as far as ckpt can, and the number of all partitions.
     """
     tasks: list[tuple[int, int]] = []
     partitions = 0

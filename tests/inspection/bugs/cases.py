@@ -539,7 +539,7 @@ NOT_IN_TABLE = frozenset({"SPARK-45582", "SPARK-45655", "SPARK-49699"})
 
 
 def wrote(*rows: list[Any]) -> dict[str, Any]:
-    """What a query answers that ends without an error."""
+    """The answer of a query that wrote these rows, and ended without an error."""
     return {"rows": [*rows], "error": None}
 
 

@@ -27,7 +27,7 @@ from tests.record.worker import Installed, Session
 
 _OF_READER = {"options", "most_files", "most_rows"}
 _RECORDED = {"id": "id", "operation": "operation", "files": "added_files", "rows": "added_rows"}
-"""What is recorded of a snapshot, and the field that has it."""
+"""Keys of a recorded snapshot, and the fields of ``IcebergSnapshot`` with their values."""
 
 
 def happened(session: Session, case: Case, folder: Path) -> Path:
@@ -55,19 +55,19 @@ def asked(place: Path, case: Case) -> IcebergNow:
 
 
 def to_json(now: IcebergNow) -> dict[str, Any]:
-    told = dataclasses.asdict(now)
-    told["chain"] = [{key: getattr(one, name) for key, name in _RECORDED.items()} for one in now.chain]
-    told["branched"] = list(now.branched.items())
-    told["first"] = None if now.first is None else write_offset(now.first)
-    return {key: value for key, value in told.items() if key not in _OF_READER}
+    table = dataclasses.asdict(now)
+    table["chain"] = [{key: getattr(snapshot, name) for key, name in _RECORDED.items()} for snapshot in now.chain]
+    table["branched"] = list(now.branched.items())
+    table["first"] = None if now.first is None else write_offset(now.first)
+    return {key: value for key, value in table.items() if key not in _OF_READER}
 
 
-def from_json(told: dict[str, Any], case: Case) -> IcebergNow:
-    """The same read back."""
-    unsaid = {"parent": None, "written_ms": 0}
+def from_json(table: dict[str, Any], case: Case) -> IcebergNow:
+    """Read a recorded table."""
+    not_recorded = {"parent": None, "written_ms": 0}
     chain = tuple(
-        IcebergSnapshot(**{_RECORDED.get(key, key): value for key, value in {**unsaid, **one}.items()})
-        for one in told["chain"]
+        IcebergSnapshot(**{_RECORDED.get(key, key): value for key, value in {**not_recorded, **snapshot}.items()})
+        for snapshot in table["chain"]
     )
     options = frozenset(one for one in IcebergOption if one.value in case.reader)
     most = {
@@ -75,8 +75,8 @@ def from_json(told: dict[str, Any], case: Case) -> IcebergNow:
         for key, name in {"most_files": "files", "most_rows": "rows"}.items()
         if f"streaming-max-{name}-per-micro-batch" in case.reader
     }
-    told = told | {"first": decode(told["first"])}
-    return IcebergNow(**{**told, "chain": chain, "branched": dict(told["branched"]), "options": options, **most})
+    fields = table | {"first": decode(table["first"]), "chain": chain, "branched": dict(table["branched"])}
+    return IcebergNow(**{**fields, "options": options, **most})
 
 
 class Tables(Cases[Case]):

@@ -19,50 +19,50 @@ from tests.support.remedies import remove
 
 
 def answer(spark: Any, job: dict[str, Any], _: Path) -> dict[str, Any]:
-    """What came of a job, in a session of its own whose catalog is in the folder `place`."""
-    place = Path(job["place"])
+    """What came of a job, in a session of its own whose catalog is in the folder `root`."""
+    root = Path(job["place"])
     do: dict[str, Callable[..., dict[str, Any]]] = {"make": make, "happen": happen, "start": start, "append": append}
-    with active_session(spark, place) as own:
-        return do[job["do"]](own, place, job)
+    with active_session(spark, root) as own:
+        return do[job["do"]](own, root, job)
 
 
-def make(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+def make(spark: Any, root: Path, job: dict[str, Any]) -> dict[str, Any]:
     """A table and the checkpoint of a query that has read some of it, copied to the folder `copy`."""
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(root, ignore_errors=True)
     history, table = HISTORIES[job["history"]], Table(spark)
     table.create()
     for number, (rows, files) in enumerate(history.snapshots):
         table.append(number if number < 2 else 100 + number, rows, files)  # whose ids nothing deletes
         if number in history.starts:
-            start(spark, place, {"options": {"streaming-max-files-per-micro-batch": "1"}})
+            start(spark, root, {"options": {"streaming-max-files-per-micro-batch": "1"}})
     for batch in range(history.batches, 50):
         for folder in ("offsets", "commits"):
-            remove(place / "checkpoint" / folder / str(batch))
-    shutil.copytree(place, job["copy"])
+            remove(root / "checkpoint" / folder / str(batch))
+    shutil.copytree(root, job["copy"])
     return {}
 
 
-def happen(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+def happen(spark: Any, root: Path, job: dict[str, Any]) -> dict[str, Any]:
     """What was made is put back, and something happens to it."""
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(job["of"], place)
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(job["of"], root)
     if not job["committed"]:
-        remove(place / "checkpoint" / "commits" / str(HISTORIES[job["history"]].batches - 1))
+        remove(root / "checkpoint" / "commits" / str(HISTORIES[job["history"]].batches - 1))
     INCIDENTS[job["incident"]](Table(spark))
     return {}
 
 
-def append(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+def append(spark: Any, root: Path, job: dict[str, Any]) -> dict[str, Any]:
     """Rows that come later."""
     Table(spark).append(job["number"])
     return {}
 
 
-def start(spark: Any, place: Path, job: dict[str, Any]) -> dict[str, Any]:
+def start(spark: Any, root: Path, job: dict[str, Any]) -> dict[str, Any]:
     """The batches that ran with their rows, Spark's error, and the newest offsets file that is there afterwards."""
-    checkpoint, now = place / job.get("checkpoint", "checkpoint"), job.get("available_now", False)
+    checkpoint, now = root / job.get("checkpoint", "checkpoint"), job.get("available_now", False)
     rows = spark.readStream.format("iceberg").options(**job.get("options", {})).load(TABLE)
-    out = place / f"out of {checkpoint.name}"
+    out = root / f"out of {checkpoint.name}"
     writer = rows.writeStream.format("json" if "out" in job else "noop").option("path", str(out))
     writer = writer.option("checkpointLocation", str(checkpoint))
     handle = writer.trigger(**({"availableNow": True} if now else {"processingTime": "0 seconds"})).start()
