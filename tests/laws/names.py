@@ -57,6 +57,18 @@ def classes_named_twice() -> dict[str, list[str]]:
     return {name: paths for name, paths in sorted(modules.items()) if len(paths) > 1}
 
 
+def constants_assigned_twice() -> Iterator[str]:
+    """List names that a module assigns twice: functions between the two would use the second value, too."""
+    for path, module in _modules():
+        assigned = (
+            node.targets[0] if isinstance(node, ast.Assign) else node.target
+            for node in module.body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+        )
+        counts = Counter(target.id for target in assigned if isinstance(target, ast.Name))
+        yield from (f"{path}:{name}" for name, count in counts.items() if count > 1)
+
+
 def _modules() -> Iterator[tuple[str, ast.Module]]:
     for folder in ("ckpt", "commands"):
         for file in sorted((ROOT / folder).rglob("*.py")):

@@ -19,3 +19,7 @@ def test_no_new_variable_is_vague() -> None:
 
 def test_no_new_class_has_the_name_of_another() -> None:
     assert len(names.classes_named_twice()) <= CLASSES
+
+
+def test_no_constant_is_assigned_twice() -> None:
+    assert [*names.constants_assigned_twice()] == []
